@@ -1,0 +1,27 @@
+"""Links: one per file, each with the Gaussian moments of its g (MATH 2)."""
+
+from gplens.links.affine import Affine
+from gplens.links.exp import Exp
+from gplens.links.identity import Identity
+from gplens.links.link import Link, Moments
+from gplens.links.probit import Probit
+from gplens.links.quadrature import Quadrature, QuadratureError
+from gplens.links.sigmoid import Sigmoid
+from gplens.links.sigmoid_taylor import SigmoidTaylor
+from gplens.links.softplus import Softplus
+from gplens.links.square import Square
+
+__all__ = [
+    "Affine",
+    "Exp",
+    "Identity",
+    "Link",
+    "Moments",
+    "Probit",
+    "Quadrature",
+    "QuadratureError",
+    "Sigmoid",
+    "SigmoidTaylor",
+    "Softplus",
+    "Square",
+]

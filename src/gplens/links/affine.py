@@ -1,0 +1,49 @@
+"""A link, scaled and shifted."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import final
+
+from gplens.links.link import Link, Moments
+from gplens.shapes import Batch
+
+
+@final
+@dataclass(frozen=True)
+class Affine(Link):
+    """scale g + offset:  scale E g + offset,  scale E g',  scale E g''. As exact as the inner link."""
+
+    link: Link
+    """The inner g."""
+
+    scale: float
+    """Multiplies g."""
+
+    offset: float
+    """Added to scale g."""
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.scale) and isfinite(self.offset)):
+            raise ValueError(
+                f"Affine got scale={self.scale}, offset={self.offset}; it wants two finite numbers. "
+                "Look where the likelihood's parameters come from."
+            )
+
+    @property
+    def exact(self) -> bool:
+        """That of the inner link."""
+        return self.link.exact
+
+    @property
+    def needs_variance(self) -> bool:
+        """That of the inner link."""
+        return self.link.needs_variance
+
+    def __call__(self, f: Batch) -> Batch:
+        """Scale g(f) + offset."""
+        return self.scale * self.link(f) + self.offset
+
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """The inner moments, scaled; the offset enters the value alone."""
+        value, slope, curvature = self.link.moments(m, v)
+        return Moments(self.scale * value + self.offset, self.scale * slope, self.scale * curvature)

@@ -1,0 +1,39 @@
+"""What a link must offer: the Gaussian moments of a function g of the latent value."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from gplens.shapes import Batch
+
+
+class Moments(NamedTuple):
+    """The expectations of g, g' and g'' under f ~ N(m, v)."""
+
+    value: Batch
+    slope: Batch
+    curvature: Batch
+
+
+class Link(ABC):
+    """g(f), the expected observation given the latent value f; its moments under f ~ N(m, v).
+
+    With value = E g(f):  d value/dm = E g' = slope,  d value/dv = 1/2 E g'' = curvature / 2  (2.1).
+    """
+
+    @property
+    def exact(self) -> bool:
+        """False for a named approximation, whose attributions do not add up to the change of `value`."""
+        return True
+
+    @property
+    def needs_variance(self) -> bool:
+        """False where no moment depends on v, so that the variance is never computed."""
+        return True
+
+    @abstractmethod
+    def __call__(self, f: Batch) -> Batch:
+        """g at latent values."""
+
+    @abstractmethod
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """E g, E g', E g'' under N(m, v), for v >= 0  (2.1)."""

@@ -1,0 +1,47 @@
+"""The Gaussian cdf: probit classification, and P(y > t) of a Gaussian likelihood."""
+
+from dataclasses import dataclass
+from math import isfinite, pi
+from typing import final
+
+import torch
+
+from gplens.links.link import Link, Moments
+from gplens.links.marginal import check_marginal
+from gplens.shapes import Batch
+
+
+@final
+@dataclass(frozen=True)
+class Probit(Link):
+    """g = Phi((f - shift)/sqrt(noise)).  With a = m - shift, s2 = noise + v  (2.5):
+
+        E g = Phi(a/sqrt(s2)),  E g' = N(a; 0, s2),  E g'' = -(a/s2) E g'.
+
+    Exact for v >= 0. With shift t and the noise of a Gaussian likelihood, g = P(y > t | f).
+    """
+
+    shift: float = 0.0
+    """t, where g = 1/2."""
+
+    noise: float = 1.0
+    """A variance, > 0."""
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.shift) and isfinite(self.noise) and self.noise > 0):
+            raise ValueError(
+                f"Probit got shift={self.shift}, noise={self.noise}; it wants both finite and noise > 0, "
+                "the variance of the observation. Without noise P(f > t) is a step, which has no slope."
+            )
+
+    def __call__(self, f: Batch) -> Batch:
+        """g = Phi((f - shift)/sqrt(noise))."""
+        return torch.special.ndtr((f - self.shift) / self.noise**0.5)
+
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """Phi(a/s), N(a; 0, s2), -(a/s2) N(a; 0, s2)  (2.5)."""
+        check_marginal(m, v)
+        a, s2 = m - self.shift, self.noise + v
+        u = a / torch.sqrt(s2)
+        slope = torch.exp(-(u**2) / 2) / torch.sqrt(2 * pi * s2)  # (2.5b)
+        return Moments(torch.special.ndtr(u), slope, -a / s2 * slope)  # (2.5a), (2.5c)

@@ -1,0 +1,144 @@
+"""Any smooth g: moments by a trapezoid rule that is refined until it holds a stated error."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.links.link import Link, Moments
+from gplens.links.marginal import check_marginal
+from gplens.links.trapezoid import Level, integrate
+from gplens.shapes import Batch
+
+COUNTS = tuple(2**k for k in range(5, 15))
+"""Nodes per level: 32, 64, ... 16384. The last resolves the sigmoid to sd = 300."""
+
+REACH = 9.0
+"""The first range |z| < 9: N(0, 1) carries 2e-19 beyond. It grows by a third where g outgrows the density."""
+
+BLOCK = 2048
+"""Elements that are refined together, so that a g that cannot be integrated is found out early."""
+
+BUDGET = 2**18
+"""Elements x nodes evaluated at once: 2 MB per temporary in float64, times what g and its graph keep."""
+
+
+class QuadratureError(ArithmeticError):
+    """The moments of g were not reached to the tolerance."""
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Quadrature(Link):
+    """E g^(k) = int g^(k)(m + sd z) N(z; 0, 1) dz,  k = 0, 1, 2  (2.9), for any g with a continuous g''.
+
+    Derivatives by autograd; the result is detached. Nodes are doubled until two levels agree to `tolerance`,
+    relative to max(1, E|g^(k)|), the tails are below it, and Stein's identities E[g^(k) z] = sd E g^(k+1)
+    hold to it: these catch kinks and jumps (relu, step), which autograd misses. Else `QuadratureError`.
+
+    Holds 1e-10 for sigmoid, softplus, tanh, sin, Phi (v to 400, |m| to 100), polynomials, exp (v to 9).
+    What it cannot see: a feature narrower than the first steps (sd/4) that touches no node; a kink so far out
+    that it changes the moments by less than 4e-15/sd; a kink exactly at m where v = 0.
+    """
+
+    g: Callable[[Tensor], Tensor]
+    """Elementwise, of torch functions."""
+
+    tolerance: float = 1e-11
+    """The error that is held, relative to max(1, E|g^(k)|)."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < 1:
+            raise ValueError(f"Quadrature got tolerance={self.tolerance}; it wants one between 0 and 1, such as 1e-11.")
+
+    def __repr__(self) -> str:
+        return f"Quadrature({name_of(self.g)}, tolerance={self.tolerance:g})"
+
+    def __call__(self, f: Batch) -> Batch:
+        """g at latent values."""
+        return self.g(f)
+
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """E g, E g', E g'' to the tolerance, or a QuadratureError  (2.9)."""
+        check_marginal(m, v)
+        self._check_attainable(m.dtype)
+        means, deviations = m.detach().reshape(-1), v.detach().reshape(-1).sqrt()
+        pairs = zip(means.split(BLOCK), deviations.split(BLOCK), strict=True)
+        out = torch.cat([self._refine(*pair) for pair in pairs], dim=-1)
+        return Moments(*out.reshape(3, *m.shape))
+
+    def _refine(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"]) -> Float[Tensor, "3 b"]:
+        """Double the nodes of the elements that have not converged, and of these alone."""
+        out = m.new_full((3, m.numel()), torch.inf)
+        error = m.new_full((m.numel(),), torch.inf)
+        reach = torch.full_like(m, REACH)
+        limit = sqrt(-2 * log(torch.finfo(m.dtype).tiny))  # where the density underflows
+        pending = torch.arange(m.numel(), device=m.device)
+        for count in COUNTS:
+            level = self._integrate(m[pending], sd[pending], reach[pending], count)
+            change = ((level.moments - out[:, pending]).abs() / level.size).amax(0)
+            out[:, pending] = level.moments
+            error[pending] = torch.stack([change, level.tail, level.stein]).amax(0)
+            short = pending[level.tail > self.tolerance]
+            reach[short] = (reach[short] * 4 / 3).clamp(max=limit)
+            pending = pending[~(error[pending] <= self.tolerance)]
+            if pending.numel() == 0:
+                return out
+        raise self._failure(m[pending], sd[pending], error[pending], of=m.numel())
+
+    def _integrate(
+        self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], reach: Float[Tensor, " b"], count: int
+    ) -> Level:
+        """One level, in pieces that fit the budget."""
+        # Filled in place: small results kept between large temporaries fragment the heap, up to 900 MB.
+        level = Level(*(m.new_empty(*rows, m.numel()) for rows in ((3,), (3,), (), ())))
+        for rows in torch.arange(m.numel(), device=m.device).split(BUDGET // count):
+            piece = integrate(self.g, m[rows], sd[rows], reach[rows], count)
+            for whole, part in zip(level, piece, strict=True):
+                whole[..., rows] = part
+        self._check_finite(m, sd, level)
+        return level
+
+    def _check_finite(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], level: Level) -> None:
+        bad = ~torch.isfinite(level.moments).all(0)
+        if bool(bad.any()):
+            raise QuadratureError(
+                f"g, g' or g'' is not finite on the range of N(m, v) for {int(bad.sum())} of {m.numel()} "
+                f"elements, the first at m={m[bad][0].item():.6g}, v={sd[bad][0].item() ** 2:.6g}; finite "
+                f"values were wanted, to an error of {self.tolerance:.1e}. {REMEDY}"
+            )
+
+    def _failure(
+        self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], error: Float[Tensor, " b"], *, of: int
+    ) -> QuadratureError:
+        worst = error.argmax()
+        return QuadratureError(
+            f"the moments of g have an estimated error of {error[worst].item():.1e} at "
+            f"m={m[worst].item():.6g}, v={sd[worst].item() ** 2:.6g} (the worst of {m.numel()} among {of} "
+            f"elements) with {COUNTS[-1]} nodes; {self.tolerance:.1e} was wanted, relative to max(1, E|g|). "
+            f"{REMEDY}"
+        )
+
+    def _check_attainable(self, dtype: torch.dtype) -> None:
+        floor = 16 * torch.finfo(dtype).eps
+        if self.tolerance < floor:
+            raise ValueError(
+                f"m and v are {dtype}, whose rounding allows a tolerance of {floor:.1e}; "
+                f"{self.tolerance:.1e} was wanted. Pass float64, or a tolerance of {100 * floor:.0e}."
+            )
+
+
+def name_of(g: Callable[[Tensor], Tensor]) -> str:
+    """What a function is called, the same in every run."""
+    return getattr(g, "__name__", type(g).__name__)
+
+
+REMEDY = (
+    "Use a link with moments of its own (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
+    "defined everywhere and smooth to its second derivative (no relu, abs, clamp or step; torch's softplus "
+    "jumps at its threshold), or a larger tolerance."
+)

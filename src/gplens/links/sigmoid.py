@@ -1,0 +1,45 @@
+"""The logistic sigmoid: Bernoulli classification."""
+
+from dataclasses import dataclass
+from math import pi, sqrt
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.links.link import Link, Moments
+from gplens.links.logistic import expect
+from gplens.shapes import Batch
+
+
+@final
+@dataclass(frozen=True)
+class Sigmoid(Link):
+    """g = 1/(1 + e^-f):  E g, E g', E g'' by (2.6) and (2.7).
+
+    Absolute error 1e-12 in float64 for v >= 0 (checked to v = 400, |m| = 100). About 50 nodes per element, in
+    blocks.
+    """
+
+    def __call__(self, f: Batch) -> Batch:
+        """g = 1/(1 + e^-f)."""
+        return torch.sigmoid(f)
+
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """E g, E g', E g''  (2.6), (2.7)."""
+        return expect(m, v, at=sigmoid_at, sharp=step_moments)
+
+
+def sigmoid_at(f: Batch) -> Moments:
+    """s,  s' = s(1 - s),  s'' = s'(1 - 2s)  at points; 1 - s taken as s(-f), which does not cancel."""
+    s = torch.sigmoid(f)
+    slope = s * torch.sigmoid(-f)
+    return Moments(s, slope, slope * (1 - 2 * s))
+
+
+def step_moments(a: Float[Tensor, "b q"], sd: Float[Tensor, "b 1"]) -> Moments:
+    """The step 1[f > 0] under N(a, sd^2), u = a/sd:  Phi(u),  N(u)/sd,  -u N(u)/sd^2  (2.7a)."""
+    u = a / sd
+    slope = torch.exp(-(u**2) / 2) / (sqrt(2 * pi) * sd)
+    return Moments(torch.special.ndtr(u), slope, -u / sd * slope)
