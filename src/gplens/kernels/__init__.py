@@ -1,0 +1,31 @@
+"""Kernels: one per file, each with its values along a line and its pull-back (MATH 4)."""
+
+from gplens.kernels.autograd import Autograd
+from gplens.kernels.composite import ActiveDimensions, Product, Scale, Sum
+from gplens.kernels.constant import Constant
+from gplens.kernels.cosine import Cosine
+from gplens.kernels.kernel import Kernel
+from gplens.kernels.linear import Linear
+from gplens.kernels.matern import Matern32, Matern52
+from gplens.kernels.periodic import Periodic
+from gplens.kernels.polynomial import Polynomial
+from gplens.kernels.rational_quadratic import RationalQuadratic
+from gplens.kernels.rbf import RBF
+
+__all__ = [
+    "RBF",
+    "ActiveDimensions",
+    "Autograd",
+    "Constant",
+    "Cosine",
+    "Kernel",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Periodic",
+    "Polynomial",
+    "Product",
+    "RationalQuadratic",
+    "Scale",
+    "Sum",
+]

@@ -1,0 +1,59 @@
+"""Kernels of a weighted dot product: along a line it is linear in t."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.kernels.kernel import Kernel
+from gplens.line import Line, Section
+from gplens.shapes import Batch
+
+
+@dataclass(frozen=True, eq=False)
+class DotProduct(Kernel):
+    """k = h(s),  s = sum_k a_k x_k z_k  (4.5f).  O(nd + qn) a row."""
+
+    variance: Float[Tensor, " #d"]
+    """a_k: one for each feature, or one for all of them."""
+
+    @abstractmethod
+    def profile(self, s: Batch) -> Batch:
+        """h(s)."""
+
+    @abstractmethod
+    def slope(self, s: Batch) -> Batch:
+        """dh/ds."""
+
+    def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
+        """h(x' diag(a) z)."""
+        return self.profile((X * self.variance) @ Z.T)
+
+    def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """h(x' diag(a) x)."""
+        return self.profile((self.variance * X**2).sum(1))
+
+    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
+        """s(t) = s0 + t s1;  d_k k = h'(s) a_k z_k, so the sum over q is again taken first."""
+        az = self.variance * Z
+        s = (line.x0 @ az.T)[:, None] + line.t[:, :, None] * (line.d @ az.T)[:, None]
+        return Section(self.profile(s), lambda W: (W * self.slope(s)[:, None]).sum(2) @ az)
+
+    def along_diagonal(self, line: Line) -> Section:
+        """s(t) = x(t)' diag(a) x(t), a quadratic in t;  d_k k = 2 h'(s) a_k x_k."""
+        ax0, ad = self.variance * line.x0, self.variance * line.d
+        s0, s1, s2 = ((u * w).sum(1, keepdim=True) for u, w in ((ax0, line.x0), (ax0, line.d), (ad, line.d)))
+        s = s0 + line.t * (2 * s1 + line.t * s2)
+
+        def pull_back(W: Float[Tensor, "b p q"]) -> Float[Tensor, "b p d"]:
+            W = 2 * W * self.slope(s)[:, None]
+            moment = (W * line.t[:, None]).sum(2, keepdim=True)
+            return W.sum(2, keepdim=True) * ax0[:, None] + moment * ad[:, None]
+
+        return Section(self.profile(s), pull_back)
+
+    def length(self, line: Line) -> Float[Tensor, " b"]:
+        """Zero: a polynomial in t has no scale that could be stepped over."""
+        return torch.zeros_like(line.d[:, 0])

@@ -1,0 +1,23 @@
+"""The squared exponential kernel."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+
+from gplens.kernels.stationary import Stationary
+from gplens.shapes import Batch
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RBF(Stationary):
+    """k = exp(-r2/2)  (4.5a)."""
+
+    def profile(self, r2: Batch) -> Batch:
+        """exp(-r2/2)."""
+        return torch.exp(-r2 / 2)
+
+    def slope(self, r2: Batch) -> Batch:
+        """-exp(-r2/2) / 2."""
+        return -torch.exp(-r2 / 2) / 2

@@ -1,0 +1,73 @@
+"""Prior means: constant, linear, or any differentiable function (MATH 1)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.line import Line, Section, autograd_section, constant_section
+
+
+class Mean(ABC):
+    """mu(x), with the same two verbs as a kernel."""
+
+    @abstractmethod
+    def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """mu at points."""
+
+    @abstractmethod
+    def along(self, line: Line) -> Section:
+        """mu(x(t_q)): values (b, q)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConstantMean(Mean):
+    """mu = value."""
+
+    value: float = 0.0
+
+    def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """value."""
+        return X.new_full(X.shape[:1], self.value)
+
+    def along(self, line: Line) -> Section:
+        """value, with derivative zero."""
+        return constant_section(line.t.new_full(line.t.shape, self.value), line.d.shape[1])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LinearMean(Mean):
+    """mu = x'weight + bias."""
+
+    weight: Float[Tensor, " d"]
+    bias: float = 0.0
+
+    def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """x'weight + bias."""
+        return X @ self.weight + self.bias
+
+    def along(self, line: Line) -> Section:
+        """Linear in t; the derivative is the weight."""
+        values = (line.x0 @ self.weight + self.bias)[:, None] + line.t * (line.d @ self.weight)[:, None]
+        return Section(values, lambda W: W.sum(2, keepdim=True) * self.weight)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AutogradMean(Mean):
+    """Any differentiable mu; its gradient by autograd."""
+
+    function: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
+
+    def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """The given function."""
+        return self.function(X)
+
+    def along(self, line: Line) -> Section:
+        """The given function at the nodes."""
+        return autograd_section(lambda x: self.function(x.flatten(0, 1)).unflatten(0, x.shape[:2]), line)

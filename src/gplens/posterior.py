@@ -1,0 +1,192 @@
+"""The one canonical posterior that every fitted Gaussian process turns into (MATH 1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.kernels import Kernel
+from gplens.line import Line, Section
+from gplens.means import ConstantMean, Mean
+from gplens.process import Marginals, Process
+from gplens.quadratic import Quadratic
+
+ROUNDING = 1e-6
+"""v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) is not rounding."""
+
+
+@final
+class Posterior(Process):
+    """c latent functions that share a kernel and support points Z.
+
+    m(x)    = mu(x) + k(x,Z) beta                      (1.1)
+    v(x)    = k(x,x) - k(x,Z) A k(Z,x) + jitter        (1.2)
+    c(x,x') = k(x,x') - k(x,Z) A k(Z,x')               (1.3)
+
+    Args:
+        kernel: k.
+        Z: the support points, (n, d): training inputs of an exact GP, inducing points of a sparse one.
+        beta: (n,), or (c, n) for c latent functions.
+        A: (n, n) or (c, n, n), symmetric; or a `Quadratic`, which keeps more digits of the variance.
+        mean: mu, one or one for each latent function. None is zero.
+        jitter: what the host library adds to the variance that it predicts.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        Z: Float[Tensor, "n d"],
+        beta: Float[Tensor, "*c n"],
+        A: Float[Tensor, "*c n n"] | Quadratic,
+        mean: Mean | Sequence[Mean] | None = None,
+        *,
+        jitter: float | int = 0.0,
+    ) -> None:
+        self.kernel, self.Z, self.jitter = kernel, Z, jitter
+        self.beta = beta if beta.ndim == 2 else beta[None]
+        self.A = A if isinstance(A, Quadratic) else Quadratic.dense(A if A.ndim == 3 else A[None])
+        self.means = _one_each(mean, self.latents)
+        self._check()
+
+    @staticmethod
+    def exact(
+        kernel: Kernel, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], *, noise: float | int, mean: Mean | None = None
+    ) -> "Posterior":
+        """f given y = f(X) + N(0, noise):  beta = (K + noise I)^-1 (y - mu),  A = (K + noise I)^-1  (1.9)."""
+        if noise <= 0:
+            raise ValueError(f"noise={noise}: a variance above zero was wanted.")
+        mu = ConstantMean(0.0) if mean is None else mean
+        eye = torch.eye(len(X), dtype=X.dtype)
+        L = torch.linalg.cholesky(kernel(X, X) + noise * eye)
+        F = torch.linalg.solve_triangular(L, eye, upper=False)
+        beta = torch.cholesky_solve((y - mu(X))[:, None], L)[:, 0]
+        return Posterior(kernel, X, beta, Quadratic(F[None], torch.ones_like(y)[None]), mu)
+
+    def _check(self) -> None:
+        if self.Z.dtype != torch.float64:
+            raise TypeError(f"Z is {self.Z.dtype}; gplens computes in float64. Pass Z, beta and A as .double().")
+        n, c = self.Z.shape[0], self.latents
+        if self.beta.shape[1] != n or self.A.F.shape[2] != n:
+            got = f"beta with {self.beta.shape[1]}, A with {self.A.F.shape[2]}"
+            raise ValueError(f"{n} support points want beta and A of that size; got {got}.")
+        if self.A.s.shape[0] not in (1, c) or len(self.means) != c:
+            got = f"{self.A.s.shape[0]} matrices A and {len(self.means)} means"
+            raise ValueError(f"{c} latent functions (rows of beta) want as many of A and mean, or one; got {got}.")
+        for name, tensor in {"Z": self.Z, "beta": self.beta, "A": self.A.F, "A's eigenvalues": self.A.s}.items():
+            if not tensor.isfinite().all():
+                raise ValueError(f"{name} has {int((~tensor.isfinite()).sum())} entries that are not finite.")
+
+    @property
+    def latents(self) -> int:
+        """c."""
+        return self.beta.shape[0]
+
+    @property
+    def features(self) -> int:
+        """d."""
+        return self.Z.shape[1]
+
+    @property
+    def autograd(self) -> bool:
+        """As the kernel."""
+        return self.kernel.autograd
+
+    def along(self, line: Line) -> "PosteriorMarginals":
+        """The marginals at the nodes of a line."""
+        return PosteriorMarginals(self, line)
+
+    def length(self, line: Line) -> Float[Tensor, " b"]:
+        """As the kernel measures it."""
+        return self.kernel.length(line)
+
+    def floats_per_node(self, channels: int) -> int:
+        """k and its profile, F k and A k for each latent function, W for each channel; points by autograd."""
+        n, d = self.Z.shape
+        points = n * d if self.autograd else 0
+        return n * (4 + 3 * self.latents + 3 * channels) + points + d
+
+    def c(self, X: Float[Tensor, "b d"], Y: Float[Tensor, "m d"]) -> Float[Tensor, "b c m"]:
+        """The covariance between points  (1.3)."""
+        A_k = self.A.unwhiten(self.A.whiten(self.kernel(Y, self.Z)[None]))[0]
+        prior, fitted = self.kernel(X, Y), self.kernel(X, self.Z) @ A_k.mT
+        return (prior - fitted).transpose(0, 1).expand(-1, self.latents, -1)
+
+    def c_gradient(self, X: Float[Tensor, "b d"], Y: Float[Tensor, "m d"]) -> Float[Tensor, "b c m d"]:
+        """Cov(d_k f(x), f(y)) = d_k k(x,y) - d_k k(x,Z) A k(Z,y)  (1.6): one pull-back through [Z, Y]."""
+        A_k = self.A.unwhiten(self.A.whiten(self.kernel(Y, self.Z)[None]))[0].expand(self.latents, -1, -1)
+        own = torch.eye(Y.shape[0], dtype=X.dtype).expand(self.latents, -1, -1)
+        W = torch.cat([-A_k, own], dim=2).flatten(0, 1)[None, :, None]
+        section = self.kernel.along(Line.at(X), torch.cat([self.Z, Y]))
+        return section.pull_back(W.expand(X.shape[0], -1, -1, -1)).unflatten(1, (self.latents, Y.shape[0]))
+
+
+@final
+@dataclass(frozen=True)
+class PosteriorMarginals(Marginals):
+    """(1.1) and (1.2) at the nodes of a line."""
+
+    posterior: Posterior
+    line: Line
+
+    @cached_property
+    def k(self) -> Section:
+        """k(x_q, z_n)."""
+        return self.posterior.kernel.along(self.line, self.posterior.Z)
+
+    @cached_property
+    def prior_variance(self) -> Section:
+        """k(x_q, x_q)."""
+        return self.posterior.kernel.along_diagonal(self.line)
+
+    @cached_property
+    def prior_means(self) -> tuple[Section, ...]:
+        """mu_c(x_q)."""
+        return tuple(mean.along(self.line) for mean in self.posterior.means)
+
+    @cached_property
+    def whitened(self) -> Float[Tensor, "b #c q r"]:
+        """F k."""
+        return self.posterior.A.whiten(self.k.values)
+
+    def means(self) -> Float[Tensor, "b c q"]:
+        """mu + k beta."""
+        prior = torch.stack([mean.values for mean in self.prior_means], dim=1)
+        return prior + (self.k.values @ self.posterior.beta.T).mT  # (1.1)
+
+    def variances(self) -> Float[Tensor, "b c q"]:
+        """k(x,x) - k A k + jitter."""
+        prior = self.prior_variance.values[:, None]
+        v = prior - self.posterior.A.form(self.whitened) + self.posterior.jitter  # (1.2)
+        return _without_rounding(v, prior).expand(-1, self.posterior.latents, -1)
+
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+        """One pull-back of W = wm beta - 2 wv A k  (4.2), and those of the prior mean and variance."""
+        W = torch.einsum("bpcq,cn->bpqn", wm, self.posterior.beta)
+        result = sum((mean.pull_back(wm[:, :, c]) for c, mean in enumerate(self.prior_means)), start=wm.new_zeros(()))
+        if wv is not None:
+            A_k = self.posterior.A.unwhiten(self.whitened).expand(-1, wv.shape[2], -1, -1)
+            W = W - 2 * torch.einsum("bpcq,bcqn->bpqn", wv, A_k)  # (4.2)
+            result = result + self.prior_variance.pull_back(wv.sum(2))
+        return result + self.k.pull_back(W)
+
+
+def _one_each(mean: Mean | Sequence[Mean] | None, latents: int) -> tuple[Mean, ...]:
+    if mean is None:
+        mean = ConstantMean(0.0)
+    return (mean,) * latents if isinstance(mean, Mean) else tuple(mean)
+
+
+def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) -> Float[Tensor, "b c q"]:
+    """v, its rounding errors below zero taken away; a variance that is truly negative is an error."""
+    if bool((v < -ROUNDING * prior).any()):
+        i = int((v / prior).argmin())
+        worst, own = float(v.flatten()[i]), float(prior.expand_as(v).flatten()[i])
+        raise ArithmeticError(
+            f"The posterior variance is {worst:.3g} where the prior's is {own:.3g}; it must not be negative. "
+            "A does not belong to this kernel and Z, or is too badly conditioned: add noise or jitter and fit again."
+        )
+    return v.clamp(min=0)

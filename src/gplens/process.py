@@ -1,0 +1,211 @@
+"""Latent functions with Gaussian marginals, seen along a line: what the engine integrates (MATH 1, 4)."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.line import Line
+
+
+class Marginals(ABC):
+    """m and v of c latent functions at the nodes of a line, and their pull-back. v is computed when asked for."""
+
+    @cached_property
+    def m(self) -> Float[Tensor, "b c q"]:
+        """The means, computed once."""
+        return self.means()
+
+    @cached_property
+    def v(self) -> Float[Tensor, "b c q"]:
+        """The variances, computed once, and only if they are looked at."""
+        return self.variances()
+
+    @abstractmethod
+    def means(self) -> Float[Tensor, "b c q"]:
+        """What `m` is."""
+
+    @abstractmethod
+    def variances(self) -> Float[Tensor, "b c q"]:
+        """What `v` is."""
+
+    @abstractmethod
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+        """sum_cq wm d_k m + wv d_k v  (4.1); without wv nothing of the variance is touched."""
+
+
+class Process(ABC):
+    """c latent functions of d features."""
+
+    @property
+    @abstractmethod
+    def latents(self) -> int:
+        """c."""
+
+    @property
+    @abstractmethod
+    def features(self) -> int:
+        """d."""
+
+    @property
+    @abstractmethod
+    def autograd(self) -> bool:
+        """Whether some gradient comes from autograd rather than from a formula."""
+
+    @abstractmethod
+    def along(self, line: Line) -> Marginals:
+        """The marginals at the nodes of a line."""
+
+    @abstractmethod
+    def length(self, line: Line) -> Float[Tensor, " b"]:
+        """How far the line goes in the units of the kernel that forgets first (4.6)."""
+
+    @abstractmethod
+    def floats_per_node(self, channels: int) -> int:
+        """Numbers held in memory for each node while so many channels of weights are pulled back."""
+
+    def m(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"]:
+        """The means at points  (1.1)."""
+        return self.along(Line.at(X)).m[:, :, 0]
+
+    def v(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"]:
+        """The variances at points  (1.2)."""
+        return self.along(Line.at(X)).v[:, :, 0]
+
+    def m_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
+        """d_k m at points  (1.4)."""
+        return self.along(Line.at(X)).pull_back(_each(self.latents, X), None)
+
+    def v_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
+        """d_k v at points  (1.5)."""
+        one = _each(self.latents, X)
+        return self.along(Line.at(X)).pull_back(torch.zeros_like(one), one)
+
+
+def _each(latents: int, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c c 1"]:
+    return torch.eye(latents, dtype=X.dtype).expand(X.shape[0], -1, -1)[..., None]
+
+
+@final
+class Stack(Process):
+    """Processes side by side: latent functions with kernels and support points of their own."""
+
+    def __init__(self, parts: tuple[Process, ...]) -> None:
+        if not parts or len({part.features for part in parts}) != 1:
+            got = [part.features for part in parts]
+            raise ValueError(f"A Stack wants at least one process, all of one number of features; got {got}.")
+        self.parts = parts
+
+    @property
+    def latents(self) -> int:
+        """All of the parts' latent functions."""
+        return sum(part.latents for part in self.parts)
+
+    @property
+    def features(self) -> int:
+        """Those that the parts share."""
+        return self.parts[0].features
+
+    @property
+    def autograd(self) -> bool:
+        """Whether any part's is."""
+        return any(part.autograd for part in self.parts)
+
+    def along(self, line: Line) -> "StackMarginals":
+        """The parts' marginals, side by side."""
+        return StackMarginals(tuple(part.along(line) for part in self.parts))
+
+    def length(self, line: Line) -> Float[Tensor, " b"]:
+        """The longest."""
+        return reduce(torch.maximum, (part.length(line) for part in self.parts))
+
+    def floats_per_node(self, channels: int) -> int:
+        """All of the parts'."""
+        return sum(part.floats_per_node(channels) for part in self.parts)
+
+
+@final
+@dataclass(frozen=True)
+class StackMarginals(Marginals):
+    """Marginals side by side."""
+
+    parts: tuple[Marginals, ...]
+
+    def means(self) -> Float[Tensor, "b c q"]:
+        """The parts' means."""
+        return torch.cat([part.m for part in self.parts], dim=1)
+
+    def variances(self) -> Float[Tensor, "b c q"]:
+        """The parts' variances."""
+        return torch.cat([part.v for part in self.parts], dim=1)
+
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+        """The sum over the parts, each with its own weights."""
+        sizes = [part.m.shape[1] for part in self.parts]
+        wvs = [None] * len(sizes) if wv is None else wv.split(sizes, dim=2)
+        pieces = zip(self.parts, wm.split(sizes, dim=2), wvs, strict=True)
+        return reduce(torch.add, (part.pull_back(a, b) for part, a, b in pieces))
+
+
+@final
+class Mix(Process):
+    """Outputs that are linear mixes of independent latent functions:  m = M m_l,  v = M^2 v_l + jitter  (1.8)."""
+
+    def __init__(self, base: Process, weights: Float[Tensor, "c l"], jitter: float = 0.0) -> None:
+        if weights.shape[1] != base.latents:
+            raise ValueError(f"A Mix of {base.latents} latent functions wants as many columns; got {weights.shape[1]}.")
+        self.base, self.weights, self.jitter = base, weights, jitter
+
+    @property
+    def latents(self) -> int:
+        """The outputs of the mix."""
+        return self.weights.shape[0]
+
+    @property
+    def features(self) -> int:
+        """As the base."""
+        return self.base.features
+
+    @property
+    def autograd(self) -> bool:
+        """As the base."""
+        return self.base.autograd
+
+    def along(self, line: Line) -> "MixMarginals":
+        """The base's marginals, mixed."""
+        return MixMarginals(self.base.along(line), self.weights, self.jitter)
+
+    def length(self, line: Line) -> Float[Tensor, " b"]:
+        """As the base."""
+        return self.base.length(line)
+
+    def floats_per_node(self, channels: int) -> int:
+        """As the base."""
+        return self.base.floats_per_node(channels)
+
+
+@final
+@dataclass(frozen=True)
+class MixMarginals(Marginals):
+    """Marginals of a linear mix."""
+
+    base: Marginals
+    weights: Float[Tensor, "c l"]
+    jitter: float
+
+    def means(self) -> Float[Tensor, "b c q"]:
+        """M m_l."""
+        return self.weights @ self.base.m
+
+    def variances(self) -> Float[Tensor, "b c q"]:
+        """M^2 v_l + jitter, the square taken elementwise: the latent functions are independent."""
+        return self.weights**2 @ self.base.v + self.jitter
+
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+        """The weights, mixed back."""
+        M = self.weights.T
+        return self.base.pull_back(M @ wm, None if wv is None else M**2 @ wv)
