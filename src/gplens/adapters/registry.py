@@ -1,0 +1,89 @@
+"""From a user's model and likelihood to a Process and a Likelihood: dispatch on the type, hosts loaded when used."""
+
+from dataclasses import dataclass
+from functools import singledispatch
+from importlib import import_module
+from typing import Any, final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.likelihood import Likelihood
+from gplens.links import Link
+from gplens.process import Process
+
+HOSTS = {"gpytorch": "gplens.adapters.gpytorch"}
+"""The packages whose models are understood, and the module that registers them. A new host is one line here."""
+
+
+@final
+@dataclass(frozen=True)
+class Adapted:
+    """A host's model, as gplens sees it."""
+
+    process: Process
+    model: str
+    """What it was, in a few words."""
+    likelihood: Likelihood | None = None
+    """The one that the model carries, if it does."""
+    output_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    """What a careful reader of the explanation should know: jitter, autograd, checks."""
+    conjugate: bool = False
+    """Whether the inference holds for the model's own likelihood alone."""
+
+    def agreed(self, likelihood: Likelihood) -> Likelihood:
+        """A given likelihood, unless the model was conditioned through another kind."""
+        if self.conjugate and self.likelihood is not None and likelihood.response != self.likelihood.response:
+            raise ValueError(
+                f"{self.model} was fitted with {self.likelihood.name}; {likelihood.name} does not fit it. Leave "
+                "likelihood= out, or explain a function of the latent values with target=gplens.targets.Custom(g)."
+            )
+        return likelihood
+
+
+@singledispatch
+def adapt(model: object, points: Float[Tensor, "k d"]) -> Adapted:
+    """The process behind a model, checked against the host's own prediction at `points`."""
+    raise TypeError(
+        f"gplens cannot explain a {_name(model)}: it is not a gplens.Posterior nor a model of {', '.join(HOSTS)}. "
+        "Any Gaussian process can be given as gplens.Posterior(kernel, Z, beta, A, mean)."
+    )
+
+
+@singledispatch
+def read_likelihood(likelihood: object) -> Likelihood:
+    """What a host's likelihood says of y given f."""
+    raise TypeError(
+        f"gplens cannot read a likelihood from a {_name(likelihood)}; wanted was a likelihood of "
+        f"{', '.join(HOSTS)}, or a link such as gplens.links.Exp()."
+    )
+
+
+@adapt.register
+def _(model: Process, points: Float[Tensor, "k d"]) -> Adapted:
+    return Adapted(model, type(model).__name__)
+
+
+@read_likelihood.register
+def _(likelihood: Likelihood) -> Likelihood:
+    return likelihood
+
+
+@read_likelihood.register
+def _(likelihood: Link) -> Likelihood:
+    return Likelihood.of_link(likelihood)
+
+
+def load_host(thing: Any) -> None:
+    """Import the adapter of the package that a model or likelihood comes from, so that it is registered."""
+    if isinstance(thing, type):
+        raise TypeError(f"Got the class {thing.__name__}; wanted was a fitted instance of it.")
+    roots = (base.__module__.partition(".")[0] for base in type(thing).__mro__)
+    host = next((HOSTS[root] for root in roots if root in HOSTS), None)
+    if host:
+        import_module(host)
+
+
+def _name(thing: object) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"

@@ -1,0 +1,158 @@
+"""The result: attributions, what they add up to, and how well they do."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.text import describe
+
+if TYPE_CHECKING:
+    import pandas
+
+BY_ROW = ("values", "prediction", "baseline_prediction", "gap", "error", "nodes", "converged", "inputs")
+"""The fields with one entry for each input."""
+
+
+@final
+@dataclass(frozen=True)
+class Provenance:
+    """How an explanation came about."""
+
+    model: str
+    likelihood: str | None
+    target: str
+    baseline: str
+    rule: str
+    tolerance: float
+    gradients: str
+    """'closed form', or 'autograd' where some kernel had none."""
+    notes: tuple[str, ...]
+    """What the adapter did and checked."""
+    version: str
+    """Of gplens."""
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Explanation:
+    """Attributions of b predictions to d features; with an axis of outputs for a model that has several.
+
+    For every input, and every output:  values.sum(-1) = prediction - baseline_prediction + gap  (4.4).
+    """
+
+    values: Float[Tensor, "b *c d"]
+    """How much each feature moved the prediction away from the baseline's, in units of the prediction."""
+    prediction: Float[Tensor, "b *c"]
+    baseline_prediction: Float[Tensor, "b *c"]
+    gap: Float[Tensor, "b *c"]
+    """What the attributions add up to, less what they should."""
+    error: Float[Tensor, "b *c d"] | None
+    """Estimated quadrature error of every value; None for a rule that has no estimate."""
+    nodes: Int[Tensor, " b"]
+    """Points of the path at which the model was evaluated."""
+    converged: Bool[Tensor, " b"] | None
+    """Whether the tolerance was met; None for a rule that cannot tell."""
+    inputs: Float[Tensor, "b d"]
+    baseline: Float[Tensor, "s d"]
+    """The starting point of each input, or the background over which the explanation is an average."""
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...] | None
+    """None for a model with a single output."""
+    provenance: Provenance
+
+    def __len__(self) -> int:
+        return self.values.shape[0]
+
+    def __getitem__(self, rows: int | slice | Sequence[int] | Tensor) -> "Explanation":
+        """The explanation of some of the inputs; all of the axes stay."""
+        if isinstance(rows, int):
+            rows = [range(len(self))[rows]]
+        elif not isinstance(rows, slice):
+            rows = torch.as_tensor(rows)
+        chosen = {name: None if (own := getattr(self, name)) is None else own[rows] for name in BY_ROW}
+        baseline = self.baseline if self.background else self.baseline[rows]
+        return replace(self, **chosen, baseline=baseline)
+
+    @property
+    def background(self) -> bool:
+        """Whether `baseline` is a background that all inputs share, rather than a row for each."""
+        return self.provenance.baseline.startswith("Sample(")
+
+    def group(self, groups: Mapping[str, Sequence[str]]) -> "Explanation":
+        """Attributions of groups of features, added up; features in no group stay as they are.
+
+        `explanation.group({"hour": ["hour_sin", "hour_cos"]})`. The error of a sum is at most the sum of errors.
+        A group of several features has no input value of its own: it is NaN there.
+        """
+        columns = _columns(self.feature_names, groups)
+        return replace(
+            self,
+            values=_added(self.values, columns),
+            error=None if self.error is None else _added(self.error, columns),
+            inputs=_single(self.inputs, columns),
+            baseline=_single(self.baseline, columns),
+            feature_names=tuple(columns),
+        )
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A row for each input, output and feature (needs pandas: `pip install gplens[pandas]`)."""
+        from gplens.io.frames import to_frame
+
+        return to_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write to one file (safetensors with a readable JSON header), atomically."""
+        from gplens.io.explanations import save
+
+        save(self, Path(path))
+
+    @staticmethod
+    def load(path: str | Path) -> "Explanation":
+        """Read what `save` wrote, bit for bit."""
+        from gplens.io.explanations import load
+
+        return load(Path(path))
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def tensors_of(explanation: Explanation) -> dict[str, Tensor]:
+    """The fields that are tensors, by name."""
+    named = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
+    return {name: value for name, value in named.items() if isinstance(value, Tensor)}
+
+
+def _columns(names: tuple[str, ...], groups: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+    """The columns of each new feature: a group stands where its first feature stood."""
+    group_of: dict[str, str] = {}
+    for group, members in groups.items():
+        for member in [members] if isinstance(members, str) else members:
+            if member not in names:
+                raise ValueError(f"Group {group!r} names the feature {member!r}, which is not among {list(names)}.")
+            if member in group_of:
+                raise ValueError(
+                    f"Feature {member!r} is in the groups {group_of[member]!r} and {group!r}; one is wanted."
+                )
+            group_of[member] = group
+    columns: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        key = group_of.get(name, name)
+        if key == name and name not in group_of and name in groups:
+            raise ValueError(f"Group {name!r} has the name of a feature that is not in it; choose another name.")
+        columns.setdefault(key, []).append(i)
+    return columns
+
+
+def _added(values: Float[Tensor, "*b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "*b g"]:
+    return torch.stack([values[..., own].sum(-1) for own in columns.values()], dim=-1)
+
+
+def _single(inputs: Float[Tensor, "b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "b g"]:
+    several = inputs.new_full(inputs.shape[:1], torch.nan)
+    return torch.stack([inputs[:, own[0]] if len(own) == 1 else several for own in columns.values()], dim=-1)

@@ -1,0 +1,146 @@
+"""What is explained, as a function psi(m, v) of the marginal, with its two partial derivatives (MATH 2)."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.links import Link, Moments
+from gplens.process import Marginals
+
+ACCURACY = 1e-10
+"""Stated accuracy of the moments of every exact link, relative to 1 + |value|."""
+
+
+Partials = tuple[Float[Tensor, "b o q"], Float[Tensor, "b o q"], Float[Tensor, "b o q"] | None]
+
+
+class Jet(NamedTuple):
+    """psi and its partial derivatives at the nodes of a line."""
+
+    value: Float[Tensor, "b o q"]
+    by_m: Float[Tensor, "b o c q"]
+    by_v: Float[Tensor, "b o c q"] | None
+    """None where psi does not depend on v, so that nothing of the variance is computed."""
+
+
+class Functional(ABC):
+    """T(x) = psi(m(x), v(x))."""
+
+    @property
+    def accuracy(self) -> float:
+        """The error of psi relative to 1 + |psi|; infinite where the derivatives are those of an approximation."""
+        return ACCURACY
+
+    @abstractmethod
+    def count(self, latents: int) -> int:
+        """The number of outputs for so many latent functions."""
+
+    @abstractmethod
+    def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
+        """psi, psi_m, psi_v for the outputs asked for."""
+
+
+class Elementwise(Functional):
+    """One output for each latent function, which depends on that one alone."""
+
+    def count(self, latents: int) -> int:
+        """As many as latent functions."""
+        return latents
+
+    def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
+        """The partials with respect to the other latent functions are zero."""
+        m = marginals.m
+        own = torch.eye(m.shape[1], dtype=m.dtype)[list(outputs), :, None]
+        value, by_m, by_v = self.partials(marginals, outputs)
+        return Jet(value, by_m[:, :, None] * own, None if by_v is None else by_v[:, :, None] * own)
+
+    @abstractmethod
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        """psi, psi_m, psi_v of each output with respect to its own latent function."""
+
+
+@final
+@dataclass(frozen=True)
+class Expectation(Elementwise):
+    """psi = E g(f),  psi_m = E g',  psi_v = 1/2 E g''  (2.1), with a link for each output, or one for all."""
+
+    links: tuple[Link, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """Infinite for a named approximation."""
+        return ACCURACY if all(link.exact for link in self.links) else torch.inf
+
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        """The moments of the links."""
+        m = marginals.m[:, list(outputs)]
+        if not any(link.needs_variance for link in self.links):
+            moments = moments_of(self.links, m, torch.zeros_like(m), outputs)
+            return moments.value, moments.slope, None
+        moments = moments_of(self.links, m, marginals.v[:, list(outputs)], outputs)
+        return moments.value, moments.slope, moments.curvature / 2  # (2.1)
+
+
+def moments_of(
+    links: tuple[Link, ...],
+    m: Float[Tensor, "b o q"],
+    v: Float[Tensor, "b o q"],
+    outputs: tuple[int, ...],
+) -> Moments:
+    """The moments of each output's own link."""
+    if len(links) == 1:
+        return links[0].moments(m, v)
+    each = [links[c].moments(m[:, i], v[:, i]) for i, c in enumerate(outputs)]
+    return Moments(*(torch.stack(parts, dim=1) for parts in zip(*each, strict=True)))
+
+
+@final
+@dataclass(frozen=True)
+class LatentMean(Elementwise):
+    """psi = m."""
+
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        """psi_m = 1, and no variance."""
+        m = marginals.m[:, list(outputs)]
+        return m, torch.ones_like(m), None
+
+
+@final
+@dataclass(frozen=True)
+class LatentVariance(Elementwise):
+    """psi = v + noise, with the noise of each output, or one for all."""
+
+    noise: tuple[float, ...] = (0.0,)
+
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        """psi_m = 0,  psi_v = 1."""
+        v = marginals.v[:, list(outputs)]
+        return v + chosen(self.noise, outputs, v), torch.zeros_like(v), torch.ones_like(v)
+
+
+@final
+@dataclass(frozen=True)
+class TotalVariance(Elementwise):
+    """psi = E Var[y|f] + Var E[y|f] = E second(f) - (E g(f))^2, where second(f) = E[y^2|f]  (2.10)."""
+
+    mean: tuple[Link, ...]
+    second: tuple[Link, ...]
+
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        """psi_m = E second' - 2 E g E g',  psi_v = 1/2 E second'' - E g E g''."""
+        m, v = (tensor[:, list(outputs)] for tensor in (marginals.m, marginals.v))
+        g, h = moments_of(self.mean, m, v, outputs), moments_of(self.second, m, v, outputs)
+        return (
+            h.value - g.value**2,
+            h.slope - 2 * g.value * g.slope,
+            h.curvature / 2 - g.value * g.curvature,
+        )
+
+
+def chosen(per_output: tuple[float, ...], outputs: tuple[int, ...], like: Tensor) -> Float[Tensor, "o 1"]:
+    """The numbers that belong to the outputs asked for, where one may stand for all."""
+    return like.new_tensor([per_output[c if len(per_output) > 1 else 0] for c in outputs])[:, None]

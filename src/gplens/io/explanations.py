@@ -1,0 +1,82 @@
+"""Explanations as files: tensors in the safetensors format, everything else as JSON in its header."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from gplens.explanation import Explanation, Provenance, tensors_of
+
+FORMAT = "gplens explanation"
+VERSION = 1
+
+
+def save(explanation: Explanation, path: Path) -> None:
+    """Write beside the target and rename, so that a crash leaves the old file or the new one."""
+    header = {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "feature_names": explanation.feature_names,
+        "output_names": explanation.output_names,
+        "provenance": asdict(explanation.provenance),
+    }
+    tensors = {name: tensor.contiguous() for name, tensor in tensors_of(explanation).items()}
+    content = to_bytes(tensors, metadata={"gplens": json.dumps(header)})
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def load(path: Path) -> Explanation:
+    """Read, after checking that the file is whole, ours, and not newer than this version."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header, tensors = _header(file.metadata(), path), dict(_tensors(file))
+    except SafetensorError as cause:
+        raise ValueError(f"{path} is damaged, or not a file that Explanation.save wrote ({cause}).") from cause
+    return _build(header, tensors, path)
+
+
+def _tensors(file: Any) -> Iterator[tuple[str, Tensor]]:
+    for name in file.keys():  # noqa: SIM118 (not a mapping)
+        yield name, file.get_tensor(name)
+
+
+def _header(metadata: dict[str, str] | None, path: Path) -> dict[str, Any]:
+    header = json.loads((metadata or {}).get("gplens", "{}"))
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{path} is a safetensors file, but not one that Explanation.save wrote.")
+    if header["format_version"] > VERSION:
+        got = header["format_version"]
+        raise ValueError(f"{path} has format {got}; this gplens reads up to {VERSION}. Update gplens.")
+    return header
+
+
+def _build(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> Explanation:
+    provenance = dict(header["provenance"])
+    provenance["notes"] = tuple(provenance["notes"])
+    outputs = header["output_names"]
+    try:
+        return Explanation(
+            **{"error": None, "converged": None, **tensors},  # pyright: ignore[reportArgumentType]
+            feature_names=tuple(header["feature_names"]),
+            output_names=None if outputs is None else tuple(outputs),
+            provenance=Provenance(**provenance),
+        )
+    except TypeError as cause:
+        raise ValueError(f"{path} lacks a part of an explanation ({cause}).") from cause

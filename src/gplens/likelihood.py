@@ -1,0 +1,30 @@
+"""p(y | f), as far as an explanation needs it: what adapters read from a host's likelihood (MATH 2)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from gplens.functionals import Expectation, Functional
+from gplens.links import Link
+
+
+@final
+@dataclass(frozen=True)
+class Likelihood:
+    """The conditional moments and tails of an observation, as functions of its latent value."""
+
+    name: str
+    """As it is called in messages."""
+    response: Functional
+    """E y, what the model prints as its prediction."""
+    variance: Functional | None = None
+    """Var y: observation noise and the latent function's uncertainty together."""
+    exceeds: Callable[[float], Functional] | None = None
+    """t -> P(y > t)."""
+    latents: int | None = None
+    """The number of latent functions it takes; None takes any, each with an output of its own."""
+
+    @staticmethod
+    def of_link(link: Link) -> "Likelihood":
+        """A link alone: enough for the response, not for the observation noise."""
+        return Likelihood(repr(link), Expectation((link,)))

@@ -1,0 +1,1 @@
+"""Paths: quadrature rules, adaptive refinement, and the integral of a gradient along a line (MATH 4)."""

@@ -1,0 +1,126 @@
+"""Attributions of a table of inputs: paths in blocks of rows, averaged over the baselines of each input."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.functionals import Functional
+from gplens.paths.engine import MEMORY, PathGradient
+from gplens.paths.rules import Integral, Rule
+from gplens.process import Process
+
+TIGHTEN = 2
+"""How often a background is integrated again, more finely, where its average is smaller than its members."""
+
+
+@final
+@dataclass(frozen=True)
+class Attribution:
+    """The integrals and what they add up to."""
+
+    integral: Integral
+    start: Float[Tensor, "b o"]
+    end: Float[Tensor, "b o"]
+
+    @property
+    def gap(self) -> Float[Tensor, "b o"]:
+        """sum_k IG_k - (T(x) - T(x0))  (4.4)."""
+        return self.integral.values.sum(2) - (self.end - self.start)
+
+
+@final
+@dataclass(frozen=True)
+class Question:
+    """Everything but the inputs: whose gradient, of what, by which rule, how exactly."""
+
+    process: Process
+    functional: Functional
+    outputs: tuple[int, ...]
+    rule: Rule
+    tolerance: float
+
+    def answer(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
+        """The attributions of all inputs, each the average over its s baselines."""
+        s, d = baselines.shape[1:]
+        block = max(1, MEMORY // (8 * 6 * s * d * len(self.outputs)))
+        shared = baselines.shape[0] == 1
+        starts = [baselines] * -(-len(x) // block) if shared else baselines.split(block)
+        return _joined([self._average(*piece) for piece in zip(x.split(block), starts, strict=True)])
+
+    def _average(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
+        s = baselines.shape[1]
+        if s == 1:
+            return self._paths(x, baselines[:, 0], self.tolerance)
+        x0 = baselines.expand(len(x), -1, -1).flatten(0, 1)
+        x, tolerance = x.repeat_interleave(s, 0), self.tolerance
+        found = _averaged(self._paths(x, x0, tolerance), s)
+        for _ in range(TIGHTEN):
+            missed = _excess(found, self.tolerance)
+            if missed <= 1:
+                break
+            tolerance = max(tolerance / (2 * missed), 1e-14)
+            found = _averaged(self._paths(x, x0, tolerance), s)
+        return _judged(found, self.tolerance)
+
+    def _paths(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], tolerance: float) -> Attribution:
+        gradient = PathGradient(self.process, self.functional, self.outputs, x0, x)
+        return Attribution(self.rule.integrate(gradient, tolerance), gradient.start, gradient.end)
+
+
+def _joined(parts: list[Attribution]) -> Attribution:
+    """Blocks of rows, one after the other."""
+
+    def each(field: Callable[[Attribution], Tensor | None]) -> Tensor | None:
+        tensors = [tensor for part in parts if (tensor := field(part)) is not None]
+        return torch.cat(tensors) if tensors else None
+
+    integral = Integral(
+        torch.cat([part.integral.values for part in parts]),
+        each(lambda part: part.integral.error),
+        torch.cat([part.integral.nodes for part in parts]),
+        each(lambda part: part.integral.converged),
+    )
+    return Attribution(integral, torch.cat([part.start for part in parts]), torch.cat([part.end for part in parts]))
+
+
+def _averaged(found: Attribution, s: int) -> Attribution:
+    """The mean over the s baselines of each input."""
+
+    def mean(tensor: Tensor) -> Tensor:
+        return tensor.unflatten(0, (-1, s)).mean(1)
+
+    own = found.integral
+    integral = Integral(
+        mean(own.values),
+        None if own.error is None else mean(own.error),
+        own.nodes.unflatten(0, (-1, s)).sum(1),
+        None if own.converged is None else own.converged.unflatten(0, (-1, s)).all(1),
+    )
+    return Attribution(integral, mean(found.start), mean(found.end))
+
+
+def _excess_of_rows(found: Attribution, tolerance: float) -> Float[Tensor, " b"] | None:
+    """The largest error of each input in units of what is allowed, which is relative to the averages (4.8)."""
+    own = found.integral
+    if own.error is None:
+        return None
+    scale = torch.maximum((found.end - found.start).abs(), own.values.abs().amax(2))
+    return (own.error / (tolerance * scale[..., None])).nan_to_num(nan=0.0, posinf=torch.inf).flatten(1).amax(1)
+
+
+def _excess(found: Attribution, tolerance: float) -> float:
+    rows = _excess_of_rows(found, tolerance)
+    return 0.0 if rows is None else float(rows.max())
+
+
+def _judged(found: Attribution, tolerance: float) -> Attribution:
+    """Converged where every path is and the average meets the tolerance too."""
+    rows, own = _excess_of_rows(found, tolerance), found.integral
+    if rows is None or own.converged is None:
+        return found
+    integral = Integral(own.values, own.error, own.nodes, own.converged & (rows <= 1))
+    return Attribution(integral, found.start, found.end)

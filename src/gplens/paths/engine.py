@@ -1,0 +1,102 @@
+"""The integral of the gradient of a target along the lines from baselines to inputs (MATH 4.1)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from gplens.functionals import Functional
+from gplens.line import Line
+from gplens.paths.rules import Integrand
+from gplens.process import Process
+
+MEMORY = 2**28
+"""Bytes that the temporaries of one evaluation may take."""
+
+
+@final
+@dataclass(frozen=True)
+class PathGradient(Integrand):
+    """d_k times the gradient of T = psi(m, v) on b lines, for the outputs asked for: what a rule integrates."""
+
+    process: Process
+    functional: Functional
+    outputs: tuple[int, ...]
+    x0: Float[Tensor, "#b d"]
+    x: Float[Tensor, "b d"]
+
+    @cached_property
+    def d(self) -> Float[Tensor, "b d"]:
+        """x - x0."""
+        return self.x - self.x0
+
+    @cached_property
+    def end(self) -> Float[Tensor, "b o"]:
+        """T(x)."""
+        return self._target(self.x)
+
+    @cached_property
+    def start(self) -> Float[Tensor, "b o"]:
+        """T(x0), computed once where all rows share it."""
+        return self._target(self.x0).expand(self.x.shape[0], -1)
+
+    @property
+    def change(self) -> Float[Tensor, "b o"]:
+        """T(x) - T(x0)."""
+        return self.end - self.start
+
+    @property
+    def rounding(self) -> Float[Tensor, "b o"]:
+        """The unit in the last place of T: a change below it is not a change."""
+        return torch.finfo(self.end.dtype).eps * (self.end.abs() + self.start.abs())
+
+    @property
+    def gap_floor(self) -> Float[Tensor, "b o"]:
+        """The stated accuracy of the target itself."""
+        return self.functional.accuracy * (1 + self.end.abs() + self.start.abs())
+
+    @property
+    def rows(self) -> int:
+        """b."""
+        return self.x.shape[0]
+
+    @property
+    def length(self) -> Float[Tensor, " b"]:
+        """The length of the lines in lengthscales."""
+        return self.process.length(Line(self.x0, self.d, self.x.new_zeros(self.x.shape[0], 0)))
+
+    def sums(
+        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
+    ) -> Float[Tensor, "s r o d"]:
+        """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of bounded memory."""
+        block = self._block(t.shape[1], weights.shape[1])
+        pieces = zip(rows.split(block), t.split(block), weights.split(block), strict=True)
+        return torch.cat([self._sums(*piece) for piece in pieces])
+
+    def _sums(
+        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
+    ) -> Float[Tensor, "s r o d"]:
+        d, x0 = self.d[rows], self.x0 if self.x0.shape[0] == 1 else self.x0[rows]
+        marginals = self.process.along(Line(x0, d, t))
+        jet = self.functional.jet(marginals, self.outputs)
+        w = weights[:, :, None, None]
+        wm = (w * jet.by_m[:, None]).flatten(1, 2)
+        wv = None if jet.by_v is None else (w * jet.by_v[:, None]).flatten(1, 2)
+        pulled = marginals.pull_back(wm, wv).unflatten(1, (weights.shape[1], len(self.outputs)))
+        return pulled * d[:, None, None]  # (4.1)
+
+    def _block(self, nodes: int, channels: int) -> int:
+        """Rows whose temporaries fit into MEMORY."""
+        p = channels * len(self.outputs)
+        floats = nodes * self.process.floats_per_node(p) + 4 * p * self.process.features
+        return max(1, MEMORY // (8 * floats))
+
+    def _target(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b o"]:
+        pieces = X.split(self._block(1, 1))
+        return torch.cat([self._values(piece) for piece in pieces])
+
+    def _values(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b o"]:
+        return self.functional.jet(self.process.along(Line.at(X)), self.outputs).value[:, :, 0]

@@ -1,0 +1,145 @@
+"""Quadrature rules as objects: fixed ones here, the adaptive default beside it (MATH 4)."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.paths import nodes
+
+
+class Integrand(ABC):
+    """A gradient along b paths, as a rule sees it: weighted sums over nodes, and what they must add up to."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """b."""
+
+    @property
+    @abstractmethod
+    def change(self) -> Float[Tensor, "b o"]:
+        """T(x) - T(x0)."""
+
+    @property
+    @abstractmethod
+    def rounding(self) -> Float[Tensor, "b o"]:
+        """The size of the rounding error of `change`."""
+
+    @property
+    @abstractmethod
+    def gap_floor(self) -> Float[Tensor, "b o"]:
+        """The gap that an exactly integrated path may leave; infinite for a named approximation."""
+
+    @property
+    @abstractmethod
+    def length(self) -> Float[Tensor, " b"]:
+        """The length of the paths in lengthscales."""
+
+    @abstractmethod
+    def sums(
+        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
+    ) -> Float[Tensor, "s r o d"]:
+        """d_k sum_q weights_q d_k T(x(t_q)) on the paths `rows`."""
+
+
+@final
+@dataclass(frozen=True)
+class Integral:
+    """What a rule found."""
+
+    values: Float[Tensor, "b o d"]
+    error: Float[Tensor, "b o d"] | None
+    """Estimated error of every value; None where the rule has no estimate."""
+    nodes: Int[Tensor, " b"]
+    """Nodes at which each path was evaluated."""
+    converged: Bool[Tensor, " b"] | None
+    """Whether the tolerance was met; None where the rule has no estimate."""
+
+
+class Rule(ABC):
+    """How the integral over a path is taken."""
+
+    @abstractmethod
+    def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
+        """The integrals of all paths. A fixed rule takes its nodes whatever the tolerance."""
+
+
+def scale(integrand: Integrand, values: Float[Tensor, "b o d"]) -> Float[Tensor, "b o"]:
+    """What the tolerance is relative to: the larger of |T(x) - T(x0)| and the largest |attribution| (4.8)."""
+    return torch.maximum(integrand.change.abs(), values.abs().amax(2)) + integrand.rounding
+
+
+class FixedRule(Rule):
+    """Nodes and weights on [0, 1] that are the same for every path."""
+
+    @abstractmethod
+    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, nodes.Nodes | None]:
+        """Nodes, weights, and the weights of a coarser rule on the same nodes, or None."""
+
+    def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
+        """The weighted sums, and the difference to the coarser rule as the error."""
+        t, w, coarse = self.nodes_and_weights()
+        b = integrand.rows
+        channels = torch.as_tensor(np.stack([w] if coarse is None else [w, w - coarse]))
+        found = integrand.sums(torch.arange(b), torch.as_tensor(t).expand(b, -1), channels.expand(b, -1, -1))
+        values, used = found[:, 0], torch.full((b,), len(t))
+        if coarse is None:
+            return Integral(values, None, used, None)
+        error = found[:, 1].abs()
+        met = (error <= tolerance * scale(integrand, values)[..., None]).flatten(1).all(1)
+        return Integral(values, error, used, met)
+
+
+def _check_count(rule: object, count: int) -> None:
+    if count < 1:
+        raise ValueError(f"{type(rule).__name__} wants at least one node; got {count}.")
+
+
+@final
+@dataclass(frozen=True)
+class GaussLegendre(FixedRule):
+    """count nodes, exact for polynomials of degree 2 count - 1. No error estimate."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count)
+
+    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, None]:
+        """From numpy."""
+        return *nodes.gauss_legendre(self.count), None
+
+
+@final
+@dataclass(frozen=True)
+class GaussKronrod(FixedRule):
+    """count Gauss nodes and the count + 1 that extend them; the difference of the two is the error estimate."""
+
+    count: int = 7
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count)
+
+    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, nodes.Nodes]:
+        """From orthogonality (4.7)."""
+        return nodes.gauss_kronrod(self.count)
+
+
+@final
+@dataclass(frozen=True)
+class RiemannRight(FixedRule):
+    """t = 1/count, 2/count, ..., 1, equal weights: the paper's rule. Its error falls like 1/count."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count)
+
+    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, None]:
+        """Right end points."""
+        return np.arange(1, self.count + 1) / self.count, np.full(self.count, 1 / self.count), None

@@ -1,0 +1,6 @@
+"""Quadrature rules for `explain(rule=...)`."""
+
+from gplens.paths.adaptive import Adaptive
+from gplens.paths.rules import FixedRule, GaussKronrod, GaussLegendre, RiemannRight, Rule
+
+__all__ = ["Adaptive", "FixedRule", "GaussKronrod", "GaussLegendre", "RiemannRight", "Rule"]

@@ -1,0 +1,67 @@
+"""An explanation as text: what its repr shows."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from gplens.explanation import Explanation
+
+ROWS = 2
+FEATURES = 10
+BAR = 16
+
+
+def describe(explanation: "Explanation") -> str:
+    """A headline, a table for each of the first inputs, and how well the numbers add up."""
+    e, p = explanation, explanation.provenance
+    outputs = "" if e.output_names is None else f", {_count(len(e.output_names), 'output')}"
+    head = f"Explanation of {_count(len(e), 'input')}{outputs}, {_count(len(e.feature_names), 'feature')}: "
+    head += f"{p.target} of {p.model} relative to {p.baseline}"
+    tables = [_table(e, i, j) for i in range(min(ROWS, len(e))) for j in _outputs(e, i)]
+    more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
+    return "\n".join(part for part in (head, *tables, more, _quality(e)) if part)
+
+
+def _outputs(e: "Explanation", i: int) -> list[int | None]:
+    """A single output, or the most likely of several."""
+    return [None] if e.output_names is None else [int(e.prediction[i].argmax())]
+
+
+def _table(e: "Explanation", i: int, j: int | None) -> str:
+    """Features by size of attribution, with bars to one scale."""
+    at = (i,) if j is None else (i, j)
+    values, start, end = e.values[at], float(e.baseline_prediction[at]), float(e.prediction[at])
+    label = "" if j is None or e.output_names is None else f", {e.output_names[j]}"
+    lines = [f"  input {i}{label}: baseline {start:.6g} -> prediction {end:.6g} ({end - start:+.6g})"]
+    order = values.abs().argsort(descending=True).tolist()
+    width = max(len(e.feature_names[k]) for k in order[:FEATURES])
+    top = max(float(values.abs().max()), torch.finfo(values.dtype).tiny)
+    for k in order[:FEATURES]:
+        value, given = float(values[k]), "" if e.inputs[i, k].isnan() else f"= {float(e.inputs[i, k]):.6g}"
+        bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / top)
+        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}  {bar}".rstrip())
+    if len(order) > FEATURES:
+        rest = float(values[order[FEATURES:]].sum())
+        lines.append(f"    {_count(len(order) - FEATURES, 'other feature')}: {rest:+.5g}")
+    return "\n".join(lines)
+
+
+def _quality(e: "Explanation") -> str:
+    parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
+    if e.error is not None:
+        parts.append(f"largest estimated error {float(e.error.max()):.1e}")
+    parts.append(f"{_range(e.nodes)} path nodes")
+    if e.converged is not None and not bool(e.converged.all()):
+        parts.append(f"NOT CONVERGED for {int((~e.converged).sum())} of {_count(len(e), 'input')}")
+    return "  " + ", ".join(parts)
+
+
+def _range(nodes: Tensor) -> str:
+    low, high = int(nodes.min()), int(nodes.max())
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
