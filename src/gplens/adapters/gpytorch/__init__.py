@@ -1,0 +1,92 @@
+"""GPyTorch: exact and variational models, their kernels, means and likelihoods."""
+
+from typing import Any
+
+import torch
+from gpytorch.likelihoods import Likelihood as HostLikelihood
+from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
+from gpytorch.likelihoods.likelihood import _OneDimensionalLikelihood
+from gpytorch.models import GP, ApproximateGP, ExactGP
+from gpytorch.variational._variational_strategy import _VariationalStrategy
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, check
+from gplens.adapters.gpytorch.copies import frozen_copy
+from gplens.adapters.gpytorch.exact import read_exact
+from gplens.adapters.gpytorch.likelihoods import read_gaussian, read_one_dimensional
+from gplens.adapters.gpytorch.variational import read_variational
+from gplens.adapters.registry import Adapted, adapt, read_likelihood
+from gplens.likelihood import Likelihood
+
+
+@adapt.register
+def _(model: ExactGP, points: Float[Tensor, "k d"]) -> Adapted:
+    copy = frozen_copy(model, torch.float64)
+    _check_features(_first_input(model), points)
+    posterior, notes = read_exact(copy, points)
+    checks = _checks(posterior, model, copy, points)
+    likelihood, name = read_likelihood(model.likelihood), type(model).__name__
+    return Adapted(posterior, name, likelihood, notes=(*notes, *checks), conjugate=True)
+
+
+@adapt.register
+def _(model: ApproximateGP, points: Float[Tensor, "k d"]) -> Adapted:
+    copy = frozen_copy(model, torch.float64)
+    _keep_jitter(model, copy)
+    _check_features(_inducing_points(model), points)
+    process, notes = read_variational(copy, points)
+    return Adapted(process, type(model).__name__, notes=(*notes, *_checks(process, model, copy, points)))
+
+
+@adapt.register
+def _(model: GP, points: Float[Tensor, "k d"]) -> Adapted:
+    name = type(model).__name__
+    raise TypeError(f"gplens does not know how to read a {name}; wanted was an ExactGP or an ApproximateGP.")
+
+
+@read_likelihood.register
+def _(likelihood: _GaussianLikelihoodBase) -> Likelihood:
+    return read_gaussian(likelihood)
+
+
+@read_likelihood.register
+def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
+    return read_one_dimensional(likelihood)
+
+
+@read_likelihood.register
+def _(likelihood: HostLikelihood) -> Likelihood:
+    raise TypeError(
+        f"gplens cannot read {type(likelihood).__name__}: wanted was a Gaussian likelihood, or one of a single latent "
+        "value (a subclass of _OneDimensionalLikelihood). A link can be given instead: likelihood=gplens.links.Exp()."
+    )
+
+
+def _keep_jitter(model: ApproximateGP, copy: ApproximateGP) -> None:
+    """GPyTorch's jitter depends on the dtype; the copy in float64 keeps that of the model it was made from."""
+    for original, own in zip(model.modules(), copy.modules(), strict=True):
+        if isinstance(original, _VariationalStrategy) and "_jitter_val" in vars(original):
+            vars(own)["_jitter_val"] = original.jitter_val
+
+
+def _checks(process: Any, model: Any, copy: Any, points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+    """Against the host in float64, and, where the model has another dtype, against the model as it is."""
+    checks = (check(process, copy, points, DOUBLE),)
+    if next(model.parameters()).dtype == torch.float64:
+        return checks
+    return (*checks, check(process, frozen_copy(model), points, SINGLE))
+
+
+def _first_input(model: ExactGP) -> Tensor | None:
+    return None if model.train_inputs is None else model.train_inputs[0]
+
+
+def _inducing_points(model: ApproximateGP) -> Tensor | None:
+    strategy: Any = model.variational_strategy
+    return getattr(getattr(strategy, "base_variational_strategy", strategy), "inducing_points", None)
+
+
+def _check_features(Z: Tensor | None, points: Float[Tensor, "k d"]) -> None:
+    if Z is not None and Z.shape[-1] != points.shape[1]:
+        raise ValueError(f"X has {points.shape[1]} columns; the model was fitted on {Z.shape[-1]}.")

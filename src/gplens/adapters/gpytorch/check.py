@@ -1,0 +1,55 @@
+"""The host's own prediction, against which every extracted posterior is checked before it is used."""
+
+from typing import Any
+
+import gpytorch
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.process import Process
+
+DOUBLE = 1e-6
+"""Largest difference to the host in float64, relative to the prior's scale. Seen: 1e-9 with K conditioned 1e10."""
+SINGLE = 1e-2
+"""The same to the host in float32, whose own solves lose that much with small noise."""
+
+
+def host_marginals(model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, Tensor]:
+    """m and v as the host predicts them, (k, c); by Cholesky, whatever its size: CG has an error of its own."""
+    with (
+        torch.no_grad(),
+        gpytorch.settings.max_cholesky_size(10**9),
+        gpytorch.settings.fast_pred_var(False),
+        gpytorch.settings.skip_posterior_variances(False),
+        gpytorch.settings.debug(False),
+    ):
+        f = model(points)
+        return (f.mean, f.variance) if f.mean.ndim == 2 else (f.mean[:, None], f.variance[:, None])
+
+
+def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: float) -> str:
+    """Refuse a process whose m or v is not the host's; else say how close they are."""
+    dtype = next(model.parameters()).dtype
+    host_m, host_v = (tensor.double() for tensor in host_marginals(model, points.to(dtype)))
+    m, v = process.m(points), process.v(points)
+    size = v.abs().max() + host_v.abs().max()
+    worst_m = _compare("mean", m, host_m, limit * (host_m.abs().max() + size.sqrt()))
+    worst_v = _compare("variance", v, host_v, limit * size)
+    return f"m and v equal the host's in {dtype} to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
+
+
+def _compare(what: str, ours: Float[Tensor, "k c"], host: Float[Tensor, "k c"], limit: Tensor) -> float:
+    if ours.shape != host.shape:
+        got = f"{tuple(host.shape)} from the model and {tuple(ours.shape)} from its parts"
+        raise ValueError(f"The model predicts a {what} of another shape than gplens reads from it: {got}.")
+    difference = (ours - host).abs()
+    i = int(difference.argmax())
+    if not bool(difference.max() <= limit):
+        raise ValueError(
+            f"The {what} that gplens reads from the model is {float(ours.flatten()[i]):.10g} where the model itself "
+            f"predicts {float(host.flatten()[i]):.10g}. What is explained would not be your model, so that gplens "
+            "refuses. The model does something that its kernel, mean and inducing points do not tell "
+            "(or is float32 and badly conditioned: then model.double() helps)."
+        )
+    return float(difference.max())

@@ -1,0 +1,79 @@
+"""The prior of a GPyTorch model: its kernel and mean, or, where `forward` does more, `forward` itself."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from gpytorch.kernels import Kernel as HostKernel
+from gpytorch.means import Mean as HostMean
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.gpytorch import kernels as host_kernels
+from gplens.adapters.gpytorch import means as host_means
+from gplens.kernels import Autograd, Kernel
+from gplens.means import AutogradMean, Mean
+
+AGREEMENT = 1e-8
+"""Relative difference between two float64 evaluations of one prior; rounding leaves some 1e-13."""
+
+
+@final
+@dataclass(frozen=True)
+class Prior:
+    """k and mu of one latent function."""
+
+    kernel: Kernel
+    mean: Mean
+    notes: tuple[str, ...]
+
+
+def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
+    """k and mu of latent function `index`: translated if that is what `forward` computes at the points."""
+    kernel, mean = getattr(model, "covar_module", None), getattr(model, "mean_module", None)
+    if not isinstance(kernel, HostKernel) or not isinstance(mean, HostMean):
+        return _by_forward(model, index, "the model has no covar_module and mean_module")
+    translated = host_kernels.translate(kernel, index, points.shape[1])
+    prior = Prior(translated, host_means.translate(mean, index), _black_boxes(translated))
+    if not _agrees(prior, model, index, points):
+        return _by_forward(model, index, "its forward() does more than apply mean_module and covar_module")
+    return prior
+
+
+def _black_boxes(kernel: Kernel) -> tuple[str, ...]:
+    names = sorted({part.name for part in kernel.parts() if isinstance(part, Autograd)})
+    return tuple(f"{name} goes through autograd: gplens has no formula for it" for name in names)
+
+
+def _agrees(prior: Prior, model: Any, index: int, points: Float[Tensor, "k d"]) -> bool:
+    mean, covariance = _forward(model, index, points)
+    k, mu = prior.kernel(points, points), prior.mean(points)
+    return bool(
+        (covariance - k).abs().max() <= AGREEMENT * k.diagonal().abs().max()
+        and (mean - mu).abs().max() <= AGREEMENT * (1 + mu.abs().max())
+    )
+
+
+def _forward(model: Any, index: int, x: Float[Tensor, "k d"]) -> tuple[Tensor, Tensor]:
+    """mu(x) and k(x, x) as the model's own forward has them."""
+    prior = model.forward(x)
+    return _pick(prior.mean, index, 1), _pick(prior.covariance_matrix, index, 2)
+
+
+def _pick(batch: Tensor, index: int, event: int) -> Tensor:
+    return batch if batch.ndim == event else batch[index if len(batch) > 1 else 0]
+
+
+def _by_forward(model: Any, index: int, why: str) -> Prior:
+    def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
+        joint = model.forward(torch.cat([X, Z])).lazy_covariance_matrix
+        return _pick(joint[..., : len(X), len(X) :].to_dense(), index, 2)
+
+    def variance(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        return _pick(model.forward(X).lazy_covariance_matrix.diagonal(dim1=-2, dim2=-1), index, 1)
+
+    def mean(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        return _pick(model.forward(X).mean, index, 1)
+
+    kernel = Autograd(pairs, variance, f"{type(model).__name__}.forward")
+    return Prior(kernel, AutogradMean(mean), (f"the prior goes through autograd of forward(): {why}",))
