@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -15,6 +16,8 @@ class Baseline(ABC):
 
     names: tuple[str, ...] | None = None
     """Of the columns, where they came with names."""
+    background: bool = False
+    """Whether all inputs share several starting points."""
 
     @abstractmethod
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "#b s d"]:
@@ -53,6 +56,8 @@ class Mean(Baseline):
 class Sample(Baseline):
     """Every row of a table: the explanation is the average over this background, exactly."""
 
+    background = True
+
     def __init__(self, X: Any) -> None:
         self.table = read_table(X, "the baseline's X")
         self.names = self.table.names
@@ -70,7 +75,7 @@ class Fixed(Baseline):
     """Given numbers: a scalar, a vector, or a row for each input."""
 
     def __init__(self, values: Any) -> None:
-        self.values = _numbers(values)
+        self.values, self.names = _numbers(values)
 
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "#b 1 d"]:
         """The given numbers, in the shape of a starting point."""
@@ -104,14 +109,24 @@ def as_baseline(baseline: Any) -> Baseline:
     return baseline if isinstance(baseline, Baseline) else Fixed(baseline)
 
 
-def _numbers(values: Any) -> Tensor:
+def _numbers(values: Any) -> tuple[Tensor, tuple[str, ...] | None]:
+    if isinstance(values, np.generic | np.ndarray | Tensor) and values.ndim == 0:
+        values = values.item()
     if isinstance(values, int | float):
         values = torch.tensor(float(values), dtype=torch.float64)
         if not values.isfinite():
             raise ValueError(f"The baseline is {float(values)}; a finite number was wanted.")
-        return values
+        return values, None
     table = read_table(values, "the baseline", vectors=True)
-    return table.values[0] if table.vector else table.values
+    return table.values[0] if table.vector else table.values, table.names or _labels(values)
+
+
+def _labels(values: Any) -> tuple[str, ...] | None:
+    """The names that a pandas Series has for its entries, if they are names."""
+    labels = getattr(values, "index", None)
+    if labels is None or callable(labels) or not all(isinstance(label, str) for label in labels):
+        return None
+    return tuple(labels)
 
 
 def _same_columns(background: Float[Tensor, "s k"], X: Float[Tensor, "b d"]) -> Float[Tensor, "s d"]:

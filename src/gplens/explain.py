@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -11,16 +11,18 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
-from gplens.explanation import Explanation, Provenance
-from gplens.functionals import Functional
+from gplens.explanation import Explanation, Provenance, output_index
+from gplens.functional import Functional
 from gplens.likelihood import Likelihood
+from gplens.links.softmax.mixed import correlated
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Question
 from gplens.paths.rules import Rule
+from gplens.process import Mix, Process
 from gplens.targets import Response, Target
 
-CHECKED = 6
-"""Inputs, and as many baselines, at which an adapter compares itself with the host."""
+CHECKED = 64
+"""The most inputs, and as many baselines, at which an adapter compares itself with the host."""
 FINEST = 1e-13
 """Below this a tolerance asks for digits that float64 does not have."""
 T = TypeVar("T")
@@ -33,9 +35,9 @@ def explain(
     baseline: Any = None,
     likelihood: Any = None,
     target: Target | None = None,
-    outputs: int | str | Sequence[int | str] | None = None,
+    outputs: SupportsIndex | str | Sequence[SupportsIndex | str] | None = None,
     rule: Rule | None = None,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Explanation:
@@ -52,32 +54,34 @@ def explain(
         outputs: indices or names of the outputs of a model that has several; all of them if None.
         rule: an object of gplens.rules; adaptive if None.
         tolerance: the error of every attribution relative to the larger of |T(x) - T(x0)| and the input's largest
-            attribution. Rows that miss it say so in `converged`.
+            attribution: 1e-6 if None, or 1e-4 where only Monte Carlo will do (correlated classes). Rows that miss it
+            say so in `converged`.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
 
     Raises:
         ValueError, TypeError: what was got, what was wanted and what to do. Nothing is half done.
     """
-    _check_tolerance(tolerance)
     target, rule = _instance(target or Response(), Target, "target"), _instance(rule or Adaptive(), Rule, "rule")
     table, start = read_table(X, "X"), as_baseline(baseline)
     names = _feature_names(table, feature_names, start)
     with torch.inference_mode(False), torch.no_grad():
         starts = start.rows(table.values)
         adapted, known = _adapt(model, likelihood, table.values, starts)
-        functional = _functional(target, known, adapted)
-        chosen, output_names = _outputs(outputs, functional, adapted)
-        question = Question(adapted.process, functional, chosen, rule, tolerance)
+        process, functional = _functional(target, known, adapted)
+        tolerance = _tolerance(tolerance, functional)
+        chosen, output_names = _outputs(outputs, functional, process.latents)
+        question = Question(process, functional.within(tolerance), chosen, rule, tolerance)
         found = question.answer(table.values, starts)
     provenance = _provenance(adapted, known, target, start, rule, tolerance)
-    explanation = _explanation(found, table, starts, names, output_names, provenance)
+    explanation = _explanation(found, table, start, starts, names, output_names, provenance)
     return explanation if groups is None else explanation.group(groups)
 
 
 def _explanation(
     found: Attribution,
     table: Table,
+    start: Baseline,
     starts: Float[Tensor, "#b s d"],
     feature_names: tuple[str, ...],
     output_names: tuple[str, ...] | None,
@@ -98,10 +102,12 @@ def _explanation(
         nodes=own.nodes,
         converged=own.converged,
         inputs=table.values,
-        baseline=starts[0] if starts.shape[1] > 1 else starts[:, 0].expand(table.values.shape),
+        baseline=starts[0] if start.background else starts[:, 0].expand(table.values.shape),
         feature_names=feature_names,
         output_names=output_names,
         provenance=provenance,
+        background=start.background,
+        standard_error=None if found.standard_error is None else shaped(found.standard_error),
     )
 
 
@@ -110,7 +116,8 @@ def _adapt(
 ) -> tuple[Adapted, Likelihood | None]:
     """The model as a process, checked at a few of the inputs and baselines; its own likelihood or the given one."""
     load_host(model)
-    points = torch.cat([X[:CHECKED], starts.flatten(0, 1)[:CHECKED], (X[:1] + starts[:1, 0]) / 2])
+    inputs, origins = _telling(X), _telling(starts.flatten(0, 1))
+    points = torch.cat([inputs, origins, (inputs + origins[:1]) / 2])
     adapted = adapt(model, points)
     if adapted.process.features != X.shape[1]:
         raise ValueError(f"X has {X.shape[1]} columns; the model was fitted on {adapted.process.features}.")
@@ -120,31 +127,39 @@ def _adapt(
     return adapted, adapted.agreed(read_likelihood(likelihood))
 
 
-def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted) -> Functional:
+def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:
+    """The rows with the smallest and largest values of each feature, and some evenly spaced: where models differ."""
+    spaced = torch.linspace(0, len(X) - 1, min(len(X), CHECKED // 4)).long()
+    extreme = torch.stack([X.argmin(0), X.argmax(0)], dim=1).flatten()
+    return X[torch.cat([spaced, extreme])[:CHECKED].unique()]
+
+
+def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted) -> tuple[Process, Functional]:
+    """What is explained, as a function of latent functions; of the independent ones behind a mix where it must be."""
     latents = adapted.process.latents
     if likelihood is not None and likelihood.latents not in (None, latents):
         raise ValueError(
             f"{likelihood.name} takes {likelihood.latents} latent functions; {adapted.model} has {latents}. "
             "Pass the likelihood that the model was fitted with."
         )
-    return target.bind(likelihood)
+    process, functional = adapted.process, target.bind(likelihood)
+    if isinstance(process, Mix) and functional.independent:
+        return process.base, correlated(functional, process.weights, process.jitter)
+    return process, functional
 
 
 def _outputs(
-    outputs: int | str | Sequence[int | str] | None, functional: Functional, adapted: Adapted
+    outputs: SupportsIndex | str | Sequence[SupportsIndex | str] | None, functional: Functional, latents: int
 ) -> tuple[tuple[int, ...], tuple[str, ...] | None]:
     """The indices asked for, and their names; no names where there is a single output."""
-    count = functional.count(adapted.process.latents)
-    names = adapted.output_names or tuple(f"output {i}" for i in range(count))
+    count, names = functional.count(latents), functional.names(latents)
     if outputs is None:
         return tuple(range(count)), names if count > 1 else None
-    asked = [outputs] if isinstance(outputs, int | str) else list(outputs)
-    chosen = tuple(names.index(one) if isinstance(one, str) and one in names else one for one in asked)
-    unknown = [one for one in chosen if isinstance(one, str) or not 0 <= one < count]
-    if unknown or not chosen:
-        raise ValueError(f"outputs={outputs!r}: the model has {count}, numbered from 0 and named {list(names)}.")
-    indices = tuple(int(one) for one in chosen)
-    return indices, tuple(names[i] for i in indices) if count > 1 else None
+    asked = [outputs] if isinstance(outputs, SupportsIndex | str) else list(outputs)
+    chosen = tuple(output_index(names, one) for one in asked)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"outputs={outputs!r}: wanted was each output once, of those named {list(names)}.")
+    return chosen, tuple(names[i] for i in chosen) if count > 1 else None
 
 
 def _feature_names(table: Table, given: Sequence[str] | None, baseline: Baseline) -> tuple[str, ...]:
@@ -156,7 +171,7 @@ def _feature_names(table: Table, given: Sequence[str] | None, baseline: Baseline
             "in the same order."
         )
     names = tuple(given) if given is not None else table.names or tuple(f"x{i}" for i in range(d))
-    if len(names) != d or len(set(names)) != d:
+    if isinstance(given, str) or len(names) != d or len(set(names)) != d:
         raise ValueError(f"X has {d} columns, which want as many different names; got {list(names)}.")
     return names
 
@@ -182,9 +197,11 @@ def _provenance(
     )
 
 
-def _check_tolerance(tolerance: float) -> None:
+def _tolerance(asked: float | None, functional: Functional) -> float:
+    tolerance = functional.default_tolerance if asked is None else asked
     if not FINEST <= tolerance < 1:
         raise ValueError(f"tolerance={tolerance}: wanted was a relative error from {FINEST:g} to 1, such as 1e-6.")
+    return tolerance
 
 
 def _instance(thing: T, kind: type[T], what: str) -> T:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, SupportsIndex, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,7 +15,17 @@ from gplens.text import describe
 if TYPE_CHECKING:
     import pandas
 
-BY_ROW = ("values", "prediction", "baseline_prediction", "gap", "error", "nodes", "converged", "inputs")
+BY_ROW = (
+    "values",
+    "prediction",
+    "baseline_prediction",
+    "gap",
+    "error",
+    "nodes",
+    "converged",
+    "inputs",
+    "standard_error",
+)
 """The fields with one entry for each input."""
 
 
@@ -64,6 +75,10 @@ class Explanation:
     output_names: tuple[str, ...] | None
     """None for a model with a single output."""
     provenance: Provenance
+    background: bool = False
+    """Whether `baseline` is a background that all inputs share, rather than a row for each."""
+    standard_error: Float[Tensor, "b *c d"] | None = None
+    """Monte Carlo error of every value, where draws were unavoidable; else None."""
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -73,20 +88,17 @@ class Explanation:
         if isinstance(rows, int):
             rows = [range(len(self))[rows]]
         elif not isinstance(rows, slice):
-            rows = torch.as_tensor(rows)
+            rows = torch.as_tensor(rows).reshape(-1)
+            rows = rows if rows.numel() else rows.long()  # an empty list has no type of its own
         chosen = {name: None if (own := getattr(self, name)) is None else own[rows] for name in BY_ROW}
         baseline = self.baseline if self.background else self.baseline[rows]
         return replace(self, **chosen, baseline=baseline)
 
-    @property
-    def background(self) -> bool:
-        """Whether `baseline` is a background that all inputs share, rather than a row for each."""
-        return self.provenance.baseline.startswith("Sample(")
-
     def group(self, groups: Mapping[str, Sequence[str]]) -> "Explanation":
         """Attributions of groups of features, added up; features in no group stay as they are.
 
-        `explanation.group({"hour": ["hour_sin", "hour_cos"]})`. The error of a sum is at most the sum of errors.
+        `explanation.group({"hour": ["hour_sin", "hour_cos"]})`. The error of a sum is at most the sum of
+        the errors, which is what is given.
         A group of several features has no input value of its own: it is NaN there.
         """
         columns = _columns(self.feature_names, groups)
@@ -94,10 +106,26 @@ class Explanation:
             self,
             values=_added(self.values, columns),
             error=None if self.error is None else _added(self.error, columns),
+            standard_error=None if self.standard_error is None else _added(self.standard_error, columns),
             inputs=_single(self.inputs, columns),
             baseline=_single(self.baseline, columns),
             feature_names=tuple(columns),
         )
+
+    def contrast(self, a: SupportsIndex | str, b: SupportsIndex | str) -> "Explanation":
+        """Why output a rather than output b: the difference of their attributions, as a single output."""
+        if self.output_names is None:
+            raise ValueError("A contrast is between two outputs; this explanation has one.")
+        i, j = (output_index(self.output_names, one) for one in (a, b))
+        errors = {
+            name: None if (own := getattr(self, name)) is None else own[:, i] + own[:, j]
+            for name in ("error", "standard_error")
+        }
+        differences = ("values", "prediction", "baseline_prediction", "gap")
+        both = {name: getattr(self, name)[:, i] - getattr(self, name)[:, j] for name in differences}
+        target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
+        provenance = replace(self.provenance, target=target)
+        return replace(self, **both, **errors, output_names=None, provenance=provenance)
 
     def to_frame(self) -> "pandas.DataFrame":
         """A row for each input, output and feature (needs pandas: `pip install gplens[pandas]`)."""
@@ -122,6 +150,15 @@ class Explanation:
         return describe(self)
 
 
+def output_index(names: tuple[str, ...], one: SupportsIndex | str) -> int:
+    """The position of an output that is given by its number or its name."""
+    numbered = {name: i for i, name in enumerate(names)}
+    i = numbered.get(one, -1) if isinstance(one, str) else index(one)
+    if not 0 <= i < len(names):
+        raise ValueError(f"There is no output {one!r}; they are numbered from 0 and named {list(names)}.")
+    return i
+
+
 def tensors_of(explanation: Explanation) -> dict[str, Tensor]:
     """The fields that are tensors, by name."""
     named = {field.name: getattr(explanation, field.name) for field in fields(explanation)}
@@ -132,6 +169,8 @@ def _columns(names: tuple[str, ...], groups: Mapping[str, Sequence[str]]) -> dic
     """The columns of each new feature: a group stands where its first feature stood."""
     group_of: dict[str, str] = {}
     for group, members in groups.items():
+        if len(members) == 0:
+            raise ValueError(f"Group {group!r} has no features; name at least one of {list(names)}.")
         for member in [members] if isinstance(members, str) else members:
             if member not in names:
                 raise ValueError(f"Group {group!r} names the feature {member!r}, which is not among {list(names)}.")

@@ -1,47 +1,18 @@
-"""What is explained, as a function psi(m, v) of the marginal, with its two partial derivatives (MATH 2)."""
+"""Targets of one latent function each: expectations of links, the latent moments, the total variance (MATH 2)."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links import Link, Moments
+from gplens.functional import ACCURACY, Functional, Jet
+from gplens.links.link import Link, Moments
 from gplens.process import Marginals
 
-ACCURACY = 1e-10
-"""Stated accuracy of the moments of every exact link, relative to 1 + |value|."""
-
-
 Partials = tuple[Float[Tensor, "b o q"], Float[Tensor, "b o q"], Float[Tensor, "b o q"] | None]
-
-
-class Jet(NamedTuple):
-    """psi and its partial derivatives at the nodes of a line."""
-
-    value: Float[Tensor, "b o q"]
-    by_m: Float[Tensor, "b o c q"]
-    by_v: Float[Tensor, "b o c q"] | None
-    """None where psi does not depend on v, so that nothing of the variance is computed."""
-
-
-class Functional(ABC):
-    """T(x) = psi(m(x), v(x))."""
-
-    @property
-    def accuracy(self) -> float:
-        """The error of psi relative to 1 + |psi|; infinite where the derivatives are those of an approximation."""
-        return ACCURACY
-
-    @abstractmethod
-    def count(self, latents: int) -> int:
-        """The number of outputs for so many latent functions."""
-
-    @abstractmethod
-    def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
-        """psi, psi_m, psi_v for the outputs asked for."""
 
 
 class Elementwise(Functional):

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from gplens.functionals import Expectation, Functional
+from gplens.functional import Functional
+from gplens.functionals import Expectation
 from gplens.links import Link
 
 

@@ -14,6 +14,11 @@ from gplens.line import Line, Section, autograd_section, constant_section
 class Mean(ABC):
     """mu(x), with the same two verbs as a kernel."""
 
+    @property
+    def autograd(self) -> bool:
+        """Whether the gradient comes from autograd rather than from a formula."""
+        return False
+
     @abstractmethod
     def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         """mu at points."""
@@ -63,6 +68,11 @@ class AutogradMean(Mean):
     """Any differentiable mu; its gradient by autograd."""
 
     function: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
+
+    @property
+    def autograd(self) -> bool:
+        """Always."""
+        return True
 
     def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         """The given function."""

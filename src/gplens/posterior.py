@@ -41,7 +41,7 @@ class Posterior(Process):
         kernel: Kernel,
         Z: Float[Tensor, "n d"],
         beta: Float[Tensor, "*c n"],
-        A: Float[Tensor, "*c n n"] | Quadratic,
+        A: Float[Tensor, "*a n n"] | Quadratic,
         mean: Mean | Sequence[Mean] | None = None,
         *,
         jitter: float | int = 0.0,
@@ -92,8 +92,8 @@ class Posterior(Process):
 
     @property
     def autograd(self) -> bool:
-        """As the kernel."""
-        return self.kernel.autograd
+        """As the kernel and the means."""
+        return self.kernel.autograd or any(mean.autograd for mean in self.means)
 
     def along(self, line: Line) -> "PosteriorMarginals":
         """The marginals at the nodes of a line."""
@@ -183,7 +183,7 @@ def _one_each(mean: Mean | Sequence[Mean] | None, latents: int) -> tuple[Mean, .
 def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) -> Float[Tensor, "b c q"]:
     """v, its rounding errors below zero taken away; a variance that is truly negative is an error."""
     if bool((v < -ROUNDING * prior).any()):
-        i = int((v / prior).argmin())
+        i = int((v + ROUNDING * prior).argmin())
         worst, own = float(v.flatten()[i]), float(prior.expand_as(v).flatten()[i])
         raise ArithmeticError(
             f"The posterior variance is {worst:.3g} where the prior's is {own:.3g}; it must not be negative. "

@@ -8,7 +8,8 @@ from typing import final
 
 from torch import Tensor
 
-from gplens.functionals import Expectation, Functional, LatentMean, LatentVariance
+from gplens.functional import Functional
+from gplens.functionals import Expectation, LatentMean, LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Link, Quadrature
 from gplens.links.quadrature import name_of

@@ -19,6 +19,8 @@ def describe(explanation: "Explanation") -> str:
     outputs = "" if e.output_names is None else f", {_count(len(e.output_names), 'output')}"
     head = f"Explanation of {_count(len(e), 'input')}{outputs}, {_count(len(e.feature_names), 'feature')}: "
     head += f"{p.target} of {p.model} relative to {p.baseline}"
+    if len(e) == 0:
+        return head
     tables = [_table(e, i, j) for i in range(min(ROWS, len(e))) for j in _outputs(e, i)]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
     return "\n".join(part for part in (head, *tables, more, _quality(e)) if part)
@@ -52,6 +54,8 @@ def _quality(e: "Explanation") -> str:
     parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
     if e.error is not None:
         parts.append(f"largest estimated error {float(e.error.max()):.1e}")
+    if e.standard_error is not None:
+        parts.append(f"largest Monte Carlo standard error {float(e.standard_error.max()):.1e}")
     parts.append(f"{_range(e.nodes)} path nodes")
     if e.converged is not None and not bool(e.converged.all()):
         parts.append(f"NOT CONVERGED for {int((~e.converged).sum())} of {_count(len(e), 'input')}")

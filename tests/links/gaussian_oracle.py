@@ -136,6 +136,20 @@ def tail2(f: mp.mpf) -> mp.mpf:
     return -(f - mp.mpf("1.5")) * 2 * mp.npdf((f - mp.mpf("1.5")) * 2) * 4
 
 
+def laplace(f: mp.mpf) -> mp.mpf:
+    """P(y > 1.5), y ~ Laplace(f, 0.7)."""
+    a = (mp.mpf("1.5") - f) / mp.mpf(0.7)
+    return mp.exp(-a) / 2 if a > 0 else 1 - mp.exp(a) / 2
+
+
+def laplace1(f: mp.mpf) -> mp.mpf:
+    return mp.exp(-abs(mp.mpf("1.5") - f) / mp.mpf(0.7)) / (2 * mp.mpf(0.7))
+
+
+def laplace2(f: mp.mpf) -> mp.mpf:
+    return mp.sign(mp.mpf("1.5") - f) * laplace1(f) / mp.mpf(0.7)
+
+
 def tanh(f: mp.mpf) -> mp.mpf:
     return mp.tanh(f)
 
@@ -153,6 +167,7 @@ SQUARE = (square, double, two)
 EXP = (exp, exp, exp)
 PROBIT = (cdf, density, density1)
 EXCEEDS = (tail, tail1, tail2)
+LAPLACE = (laplace, laplace1, laplace2)
 SIGMOID = (sigmoid, sigmoid1, sigmoid2)
 SOFTPLUS = (softplus, sigmoid, sigmoid1)
 TANH = (tanh, tanh1, tanh2)

@@ -9,6 +9,7 @@ from gplens.links import (
     Affine,
     Exp,
     Identity,
+    LaplaceTail,
     Link,
     Moments,
     Probit,
@@ -27,6 +28,7 @@ EVERY_LINK = [  # joining this list is joining the contract
     (Exp(), oracle.EXP),
     (Probit(), oracle.PROBIT),
     (Probit(shift=1.5, noise=0.25), oracle.EXCEEDS),
+    (LaplaceTail(shift=1.5, scale=0.7), oracle.LAPLACE),
     (Sigmoid(), oracle.SIGMOID),
     (Softplus(), oracle.SOFTPLUS),
 ]
@@ -92,7 +94,7 @@ def test_affine_scales_and_shifts(inner: Link) -> None:
 
 
 def test_flags() -> None:
-    assert [link.needs_variance for link, _ in EVERY_LINK] == [False] + [True] * 6
+    assert [link.needs_variance for link, _ in EVERY_LINK] == [False] + [True] * 7
     assert all(link.exact for link, _ in EVERY_LINK)
     assert not SigmoidTaylor().exact
     assert not Affine(SigmoidTaylor(), 2.0, 0.0).exact

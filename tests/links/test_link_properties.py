@@ -5,12 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gplens.links import Exp, Identity, Link, Moments, Probit, Sigmoid, Softplus, Square
+from gplens.links import Exp, Identity, LaplaceTail, Link, Moments, Probit, Sigmoid, Softplus, Square
 
 means = st.floats(-100, 100)
 variances = st.one_of(st.just(0.0), st.floats(0, 400), st.floats(-30, 0).map(lambda p: 10.0**p))
 
-CLOSED = [Identity(), Square(), Exp(), Probit(), Probit(shift=-1.0, noise=0.3)]
+CLOSED = [Identity(), Square(), Exp(), Probit(), Probit(shift=-1.0, noise=0.3), LaplaceTail(-1.0, 0.6)]
 
 
 def at(link: Link, m: float, v: float) -> Moments:

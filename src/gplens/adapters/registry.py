@@ -8,6 +8,7 @@ from typing import Any, final
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.functional import Functional
 from gplens.likelihood import Likelihood
 from gplens.links import Link
 from gplens.process import Process
@@ -26,7 +27,6 @@ class Adapted:
     """What it was, in a few words."""
     likelihood: Likelihood | None = None
     """The one that the model carries, if it does."""
-    output_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     """What a careful reader of the explanation should know: jitter, autograd, checks."""
     conjugate: bool = False
@@ -73,6 +73,11 @@ def _(likelihood: Likelihood) -> Likelihood:
 @read_likelihood.register
 def _(likelihood: Link) -> Likelihood:
     return Likelihood.of_link(likelihood)
+
+
+@read_likelihood.register
+def _(likelihood: Functional) -> Likelihood:
+    return Likelihood(repr(likelihood), likelihood)
 
 
 def load_host(thing: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -45,12 +46,19 @@ def _numbers(X: Any, what: str) -> Tensor:
     if isinstance(X, Tensor):
         if X.is_complex():
             raise ValueError(f"{what} is complex; real numbers were wanted.")
-        return X.detach().to(device="cpu", dtype=torch.float64)
+        return X.detach().to(device="cpu", dtype=torch.float64, copy=True)  # what the user does to X later is theirs
     try:
-        array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        return torch.tensor(array.astype(np.float64))
+        return torch.tensor(_float64(X.to_numpy() if hasattr(X, "to_numpy") else X))
     except (TypeError, ValueError) as cause:
         raise ValueError(f"{what} is not a table of numbers: {_culprit(X, cause)}. {ENCODE}") from cause
+
+
+def _float64(X: Any) -> NDArray[np.float64]:
+    """Numbers as float64. numpy would also read text and dates, and drop the imaginary part."""
+    array = np.asarray(X)
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"its type is {array.dtype}")
+    return array.astype(np.float64)
 
 
 ENCODE = "Encode text, categories and dates as numbers, as the model saw them when it was fitted."
@@ -61,9 +69,9 @@ def _culprit(X: Any, cause: Exception) -> str:
     for name in _names(X) or ():
         column = X[name]
         try:
-            np.asarray(column.to_numpy()).astype(np.float64)
+            _float64(column.to_numpy())
         except (TypeError, ValueError):
-            return f"column {name!r} has type {column.dtype}"
+            return f"column {name!r} has type {getattr(column, 'dtype', 'object')}"
     return f"got {type(X).__name__} ({cause})"
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -25,19 +24,21 @@ def save(explanation: Explanation, path: Path) -> None:
         "format_version": VERSION,
         "feature_names": explanation.feature_names,
         "output_names": explanation.output_names,
+        "background": explanation.background,
         "provenance": asdict(explanation.provenance),
     }
     tensors = {name: tensor.contiguous() for name, tensor in tensors_of(explanation).items()}
     content = to_bytes(tensors, metadata={"gplens": json.dumps(header)})
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        try:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(beside, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def load(path: Path) -> Explanation:
@@ -73,10 +74,11 @@ def _build(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> Ex
     outputs = header["output_names"]
     try:
         return Explanation(
-            **{"error": None, "converged": None, **tensors},  # pyright: ignore[reportArgumentType]
+            **{"error": None, "converged": None, "standard_error": None, **tensors},  # pyright: ignore[reportArgumentType]
             feature_names=tuple(header["feature_names"]),
             output_names=None if outputs is None else tuple(outputs),
             provenance=Provenance(**provenance),
+            background=header["background"],
         )
     except TypeError as cause:
         raise ValueError(f"{path} lacks a part of an explanation ({cause}).") from cause

@@ -23,8 +23,9 @@ def to_frame(explanation: "Explanation") -> pandas.DataFrame:
     if not e.background:
         columns["baseline"] = e.baseline[row, feature].numpy()
     columns["attribution"] = e.values.flatten().numpy()
-    if e.error is not None:
-        columns["error"] = e.error.flatten().numpy()
+    for name in ("error", "standard_error"):
+        if (own := getattr(e, name)) is not None:
+            columns[name] = own.flatten().numpy()
     for name in ("prediction", "baseline_prediction", "gap"):
         columns[name] = _each(getattr(e, name), row, output).numpy()
     return pandas.DataFrame(columns)

@@ -22,7 +22,8 @@ class Kernel(ABC):
     @property
     def autograd(self) -> bool:
         """Whether the gradient, or that of a part, comes from autograd rather than from a formula."""
-        return any(part.autograd for part in self.parts() if part is not self)
+        inherited = type(self).along is Kernel.along
+        return inherited or any(part.autograd for part in self.parts() if part is not self)
 
     def parts(self) -> "tuple[Kernel, ...]":
         """The kernels it is made of, at any depth; a simple kernel is its own only part."""

@@ -37,7 +37,8 @@ class Periodic(Kernel):
     def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
         """d_k k = -(2 pi / (p_k l_k)) sin(a_k - b_k) k."""
         rate, inverse = 2 * pi / self.period, (1 / self.lengthscale).expand(Z.shape[1])
-        a, b = rate * line.points(), rate * Z
+        centre = Z.mean(0)  # differences do not see a shift; centring keeps their digits
+        a, b = rate * Line(line.x0 - centre, line.d, line.t).points(), rate * (Z - centre)
         cos_a, sin_a, cos_b, sin_b = a.cos(), a.sin(), b.cos(), b.sin()
         k = torch.exp((cos_a * inverse) @ cos_b.T + (sin_a * inverse) @ sin_b.T - inverse.sum())
 

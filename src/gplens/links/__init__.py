@@ -3,11 +3,13 @@
 from gplens.links.affine import Affine
 from gplens.links.exp import Exp
 from gplens.links.identity import Identity
+from gplens.links.laplace_tail import LaplaceTail
 from gplens.links.link import Link, Moments
 from gplens.links.probit import Probit
 from gplens.links.quadrature import Quadrature, QuadratureError
 from gplens.links.sigmoid import Sigmoid
 from gplens.links.sigmoid_taylor import SigmoidTaylor
+from gplens.links.softmax import MixedSoftmax, Softmax, SoftmaxMonteCarlo, SoftmaxTaylor
 from gplens.links.softplus import Softplus
 from gplens.links.square import Square
 
@@ -15,13 +17,18 @@ __all__ = [
     "Affine",
     "Exp",
     "Identity",
+    "LaplaceTail",
     "Link",
+    "MixedSoftmax",
     "Moments",
     "Probit",
     "Quadrature",
     "QuadratureError",
     "Sigmoid",
     "SigmoidTaylor",
+    "Softmax",
+    "SoftmaxMonteCarlo",
+    "SoftmaxTaylor",
     "Softplus",
     "Square",
 ]

@@ -1,6 +1,6 @@
 """The default rule: refine by order, then by panels, only where a path needs it (MATH 4.9)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -9,12 +9,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.paths import nodes
-from gplens.paths.rules import Integral, Integrand, Rule, scale
+from gplens.paths.rules import Integral, Integrand, Rule, allowed
 
 ORDERS = (7, 15)
 """Gauss nodes of the first look at a panel, and of every later one."""
 SECOND_LOOKS = 3
-"""How often a path whose attributions do not add up starts again, each time with four times the panels."""
+"""How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 STALLED = 4
 """Rounds in a row without a third less error after which what is left is rounding, which no node removes."""
 
@@ -24,7 +24,7 @@ STALLED = 4
 class Adaptive(Rule):
     """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance.
 
-    A panel's error is |Kronrod - Gauss|, which is the error of the lower rule: an upper bound in practice.
+    A panel's error is |Kronrod - Gauss|, which is the error of the lower rule: pessimistic on smooth paths.
     The first panels are at most `reach` lengthscales long, so that no bump of the kernel lies between nodes.
     """
 
@@ -33,39 +33,50 @@ class Adaptive(Rule):
     """The most panels a path may be cut into in one round; then it is given up as not converged."""
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
-        """Refine all paths; look again, more closely, at those whose attributions do not add up (4.4)."""
+        """Refine all paths; look again at those that seem done, but whose attributions do not add up (4.4)."""
         rows = torch.arange(integrand.rows)
         first = (integrand.length / self.reach).ceil().clamp(1, self.panels).long()
-        found = _Refinement(integrand, tolerance, self.panels, rows, first).run()
+        found, finer = _Refinement(integrand, tolerance, self.panels, rows, first).run(), tolerance
         for _ in range(SECOND_LOOKS):
-            missed = _does_not_add_up(integrand, found, tolerance)
+            missed = _does_not_add_up(integrand, found, tolerance) & _within(integrand, found, tolerance)
             first = (4 * first).clamp(max=self.panels)
             if not missed.any():
                 break
-            again = _Refinement(integrand, tolerance, self.panels, rows[missed], first[missed]).run()
+            finer /= 10
+            again = _Refinement(integrand, finer, self.panels, rows[missed], first[missed]).run()
             found = _replaced(found, missed, again)
-        assert found.converged is not None
-        return replace(found, converged=found.converged & ~_does_not_add_up(integrand, found, tolerance))
+        converged = _within(integrand, found, tolerance) & ~_does_not_add_up(integrand, found, tolerance)
+        return Integral(found.values, found.error, found.nodes, converged)
 
 
-def _does_not_add_up(integrand: Integrand, found: Integral, tolerance: float) -> Bool[Tensor, " b"]:
+@final
+@dataclass(frozen=True)
+class _Found:
+    """Integrals of some paths, their estimated errors, and what they cost."""
+
+    values: Float[Tensor, "b o d"]
+    error: Float[Tensor, "b o d"]
+    nodes: Int[Tensor, " b"]
+
+
+def _within(integrand: Integrand, found: _Found, tolerance: float) -> Bool[Tensor, " b"]:
+    """Whether the estimated errors are as small as they should be."""
+    limit = allowed(integrand, torch.arange(integrand.rows), found.values, tolerance)
+    return (found.error <= limit[..., None]).flatten(1).all(1)
+
+
+def _does_not_add_up(integrand: Integrand, found: _Found, tolerance: float) -> Bool[Tensor, " b"]:
     gap = (found.values.sum(2) - integrand.change).abs()
-    return (gap > tolerance * scale(integrand, found.values) + integrand.gap_floor).any(1)
+    limit = allowed(integrand, torch.arange(integrand.rows), found.values, tolerance)
+    return (gap > limit + integrand.gap_floor).any(1)
 
 
-def _replaced(found: Integral, rows: Bool[Tensor, " b"], again: Integral) -> Integral:
-    assert found.error is not None
-    assert again.error is not None
-    assert found.converged is not None
-    assert again.converged is not None
+def _replaced(found: _Found, rows: Bool[Tensor, " b"], again: _Found) -> _Found:
     used = found.nodes.clone()
     used[rows] += again.nodes
-    return Integral(
-        found.values.masked_scatter(rows[:, None, None], again.values),
-        found.error.masked_scatter(rows[:, None, None], again.error),
-        used,
-        found.converged.masked_scatter(rows, again.converged),
-    )
+    mask = rows[:, None, None]
+    values, error = found.values.masked_scatter(mask, again.values), found.error.masked_scatter(mask, again.error)
+    return _Found(values, error, used)
 
 
 @dataclass
@@ -112,7 +123,7 @@ class _Refinement:
         self.excess = torch.full((len(rows),), torch.inf, dtype=integrand.change.dtype)
         self.stalled = torch.zeros(len(rows), dtype=torch.long)
 
-    def run(self) -> Integral:
+    def run(self) -> _Found:
         """Rounds until no panel is left that could be better."""
         looks = 0
         while len(self.pending.owner):
@@ -122,7 +133,7 @@ class _Refinement:
             if looks:
                 self.pending = self.pending.halves()
             looks += 1
-        return Integral(self.values, self.error, self.nodes, self._excess(self.values, self.error) <= 1)
+        return _Found(self.values, self.error, self.nodes)
 
     def _evaluate(self, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
         """Kronrod sums of the pending panels and their distance to the Gauss sums."""
@@ -154,8 +165,7 @@ class _Refinement:
         return (excess > 1) & (self.stalled < STALLED) & (count < self.most)
 
     def _limit(self, values: Float[Tensor, "b o d"]) -> Float[Tensor, "b o"]:
-        change, rounding = self.integrand.change[self.rows], self.integrand.rounding[self.rows]
-        return self.tolerance * (torch.maximum(change.abs(), values.abs().amax(2)) + rounding)
+        return allowed(self.integrand, self.rows, values, self.tolerance)
 
     def _excess(self, values: Float[Tensor, "b o d"], error: Float[Tensor, "b o d"]) -> Float[Tensor, " b"]:
         """The largest error of a path in units of what is allowed."""

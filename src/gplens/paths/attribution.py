@@ -8,10 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.functionals import Functional
+from gplens.functional import Functional
 from gplens.paths.engine import MEMORY, PathGradient
-from gplens.paths.rules import Integral, Rule
+from gplens.paths.rules import FixedRule, Integral, Rule
+from gplens.paths.sampling import answer_by_sampling
 from gplens.process import Process
+from gplens.sampled import Sampled
 
 TIGHTEN = 2
 """How often a background is integrated again, more finely, where its average is smaller than its members."""
@@ -25,6 +27,8 @@ class Attribution:
     integral: Integral
     start: Float[Tensor, "b o"]
     end: Float[Tensor, "b o"]
+    standard_error: Float[Tensor, "b o d"] | None = None
+    """Of the values, where they are averages over draws."""
 
     @property
     def gap(self) -> Float[Tensor, "b o"]:
@@ -45,6 +49,12 @@ class Question:
 
     def answer(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
         """The attributions of all inputs, each the average over its s baselines."""
+        if isinstance(self.functional, Sampled):
+            return answer_by_sampling(self, self.functional, x, baselines)
+        return self.integrate(x, baselines)
+
+    def integrate(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
+        """The same for a target that is a plain function of the marginals."""
         s, d = baselines.shape[1:]
         block = max(1, MEMORY // (8 * 6 * s * d * len(self.outputs)))
         shared = baselines.shape[0] == 1
@@ -60,7 +70,7 @@ class Question:
         found = _averaged(self._paths(x, x0, tolerance), s)
         for _ in range(TIGHTEN):
             missed = _excess(found, self.tolerance)
-            if missed <= 1:
+            if missed <= 1 or isinstance(self.rule, FixedRule):  # which takes its nodes whatever the tolerance
                 break
             tolerance = max(tolerance / (2 * missed), 1e-14)
             found = _averaged(self._paths(x, x0, tolerance), s)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.functionals import Functional
+from gplens.functional import Functional
 from gplens.line import Line
 from gplens.paths.rules import Integrand
 from gplens.process import Process
@@ -52,6 +52,11 @@ class PathGradient(Integrand):
     def rounding(self) -> Float[Tensor, "b o"]:
         """The unit in the last place of T: a change below it is not a change."""
         return torch.finfo(self.end.dtype).eps * (self.end.abs() + self.start.abs())
+
+    @property
+    def floor(self) -> float:
+        """That of the target."""
+        return self.functional.floor
 
     @property
     def gap_floor(self) -> Float[Tensor, "b o"]:

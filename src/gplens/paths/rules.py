@@ -32,6 +32,11 @@ class Integrand(ABC):
 
     @property
     @abstractmethod
+    def floor(self) -> float:
+        """An absolute error that no refinement removes: that of the target itself."""
+
+    @property
+    @abstractmethod
     def gap_floor(self) -> Float[Tensor, "b o"]:
         """The gap that an exactly integrated path may leave; infinite for a named approximation."""
 
@@ -69,9 +74,12 @@ class Rule(ABC):
         """The integrals of all paths. A fixed rule takes its nodes whatever the tolerance."""
 
 
-def scale(integrand: Integrand, values: Float[Tensor, "b o d"]) -> Float[Tensor, "b o"]:
-    """What the tolerance is relative to: the larger of |T(x) - T(x0)| and the largest |attribution| (4.8)."""
-    return torch.maximum(integrand.change.abs(), values.abs().amax(2)) + integrand.rounding
+def allowed(
+    integrand: Integrand, rows: Int[Tensor, " s"], values: Float[Tensor, "s o d"], tolerance: float
+) -> Float[Tensor, "s o"]:
+    """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), and the target's floor."""
+    largest = torch.maximum(integrand.change[rows].abs(), values.abs().amax(2))
+    return tolerance * (largest + integrand.rounding[rows]) + integrand.floor
 
 
 class FixedRule(Rule):
@@ -86,12 +94,13 @@ class FixedRule(Rule):
         t, w, coarse = self.nodes_and_weights()
         b = integrand.rows
         channels = torch.as_tensor(np.stack([w] if coarse is None else [w, w - coarse]))
-        found = integrand.sums(torch.arange(b), torch.as_tensor(t).expand(b, -1), channels.expand(b, -1, -1))
+        rows = torch.arange(b)
+        found = integrand.sums(rows, torch.as_tensor(t).expand(b, -1), channels.expand(b, -1, -1))
         values, used = found[:, 0], torch.full((b,), len(t))
         if coarse is None:
             return Integral(values, None, used, None)
         error = found[:, 1].abs()
-        met = (error <= tolerance * scale(integrand, values)[..., None]).flatten(1).all(1)
+        met = (error <= allowed(integrand, rows, values, tolerance)[..., None]).flatten(1).all(1)
         return Integral(values, error, used, met)
 
 

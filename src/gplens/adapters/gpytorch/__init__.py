@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from gpytorch.likelihoods import Likelihood as HostLikelihood
+from gpytorch.likelihoods import SoftmaxLikelihood
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from gpytorch.likelihoods.likelihood import _OneDimensionalLikelihood
 from gpytorch.models import GP, ApproximateGP, ExactGP
@@ -14,7 +15,7 @@ from torch import Tensor
 from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, check
 from gplens.adapters.gpytorch.copies import frozen_copy
 from gplens.adapters.gpytorch.exact import read_exact
-from gplens.adapters.gpytorch.likelihoods import read_gaussian, read_one_dimensional
+from gplens.adapters.gpytorch.likelihoods import read_gaussian, read_one_dimensional, read_softmax
 from gplens.adapters.gpytorch.variational import read_variational
 from gplens.adapters.registry import Adapted, adapt, read_likelihood
 from gplens.likelihood import Likelihood
@@ -53,6 +54,11 @@ def _(likelihood: _GaussianLikelihoodBase) -> Likelihood:
 @read_likelihood.register
 def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
     return read_one_dimensional(likelihood)
+
+
+@read_likelihood.register
+def _(likelihood: SoftmaxLikelihood) -> Likelihood:
+    return read_softmax(likelihood)
 
 
 @read_likelihood.register

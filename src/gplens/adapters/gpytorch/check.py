@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.adapters.gpytorch.factor import without_warnings_of_jitter
 from gplens.process import Process
 
 DOUBLE = 1e-6
@@ -19,6 +20,7 @@ def host_marginals(model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, Te
     """m and v as the host predicts them, (k, c); by Cholesky, whatever its size: CG has an error of its own."""
     with (
         torch.no_grad(),
+        without_warnings_of_jitter(),
         gpytorch.settings.max_cholesky_size(10**9),
         gpytorch.settings.fast_pred_var(False),
         gpytorch.settings.skip_posterior_variances(False),
@@ -33,10 +35,16 @@ def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: flo
     dtype = next(model.parameters()).dtype
     host_m, host_v = (tensor.double() for tensor in host_marginals(model, points.to(dtype)))
     m, v = process.m(points), process.v(points)
-    size = v.abs().max() + host_v.abs().max()
+    size = v.abs().max() + host_v.abs().max() + _prior_variance(model, points.to(dtype))
     worst_m = _compare("mean", m, host_m, limit * (host_m.abs().max() + size.sqrt()))
     worst_v = _compare("variance", v, host_v, limit * size)
     return f"m and v equal the host's in {dtype} to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
+
+
+def _prior_variance(model: Any, points: Float[Tensor, "k d"]) -> Float[Tensor, ""]:
+    """The largest k(x,x): where data have brought v down to nothing, rounding is still of this scale."""
+    with torch.no_grad(), without_warnings_of_jitter():
+        return model.forward(points).variance.max().double()
 
 
 def _compare(what: str, ours: Float[Tensor, "k c"], host: Float[Tensor, "k c"], limit: Tensor) -> float:

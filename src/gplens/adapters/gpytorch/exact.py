@@ -7,6 +7,7 @@ from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNorm
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from gpytorch.models import ExactGP
 from jaxtyping import Float
+from linear_operator import to_linear_operator
 from torch import Tensor
 
 from gplens.adapters.gpytorch.factor import cholesky, inverse
@@ -21,7 +22,7 @@ def read_exact(model: ExactGP, points: Float[Tensor, "k d"]) -> tuple[Posterior,
     prior = read_prior(model, 0, torch.cat([Z[:8], points]))
     mu, K = prior.mean(Z), prior.kernel(Z, Z)
     likelihood: Any = model.likelihood
-    noisy = likelihood(MultivariateNormal(mu, K), Z)
+    noisy = likelihood(MultivariateNormal(mu, to_linear_operator(K)), Z)  # lazily: K alone may well be singular
     L, notes = cholesky(noisy.covariance_matrix, "K + noise")
     beta = torch.cholesky_solve((y - mu)[:, None], L)[:, 0]
     A = Quadratic(inverse(L)[None], torch.ones(1, len(Z), dtype=Z.dtype))

@@ -28,3 +28,8 @@ def cholesky(K: Float[Tensor, "n n"], what: str) -> tuple[Float[Tensor, "n n"], 
 def inverse(L: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
     """L^-1."""
     return torch.linalg.solve_triangular(L, torch.eye(len(L), dtype=L.dtype), upper=False)
+
+
+def without_warnings_of_jitter() -> warnings.catch_warnings:
+    """For predictions of the host at points that may coincide, where it factorises in passing what nobody uses."""
+    return warnings.catch_warnings(action="ignore", category=NumericalWarning)

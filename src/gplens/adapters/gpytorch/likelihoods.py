@@ -1,27 +1,21 @@
 """GPyTorch's likelihoods: what they say of y given f, with a closed-form link where theirs is one (MATH 2)."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
-from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, MultitaskGaussianLikelihood
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, MultitaskGaussianLikelihood, SoftmaxLikelihood
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from gpytorch.likelihoods.likelihood import _OneDimensionalLikelihood
 from torch import Tensor
 
 from gplens import links
 from gplens.adapters.gpytorch.copies import frozen_copy
+from gplens.adapters.gpytorch.recognise import recognise
 from gplens.adapters.gpytorch.smooth import WithoutThreshold
+from gplens.adapters.gpytorch.tails import tail_of
 from gplens.functionals import Expectation, LatentVariance, TotalVariance
 from gplens.likelihood import Likelihood
-from gplens.links import Link
-
-CLOSED = (links.Identity(), links.Softplus(), links.Probit(), links.Sigmoid(), links.Exp(), links.Square())
-"""Links with moments of their own. A host's mean function that is one of them, scaled and shifted, becomes it."""
-PROBES = torch.linspace(-30, 30, 241, dtype=torch.float64)
-SAME = 1e-9
-"""Agreement at the probes, relative to 1 + |g|; torch's softplus is off by 1e-10 past its threshold of 20."""
 
 
 def read_gaussian(likelihood: _GaussianLikelihoodBase) -> Likelihood:
@@ -70,7 +64,15 @@ def read_one_dimensional(likelihood: _OneDimensionalLikelihood) -> Likelihood:
 
     link = recognise(lambda f: given(f).mean)
     variance = TotalVariance((link,), (recognise(second),))
-    return Likelihood(name, Expectation((link,)), variance, _tail(given))
+    return Likelihood(name, Expectation((link,)), variance, tail_of(given))
+
+
+def read_softmax(likelihood: SoftmaxLikelihood) -> Likelihood:
+    """Classes from latent functions of their own, or, with mixing weights, from mixes of all of them."""
+    name, M = type(likelihood).__name__, likelihood.mixing_weights
+    if M is None:
+        return Likelihood(name, links.Softmax(), latents=likelihood.num_classes)
+    return Likelihood(name, links.MixedSoftmax(M.detach().double()), latents=likelihood.num_features)
 
 
 def _check_elementwise(copy: Any, name: str) -> None:
@@ -81,50 +83,3 @@ def _check_elementwise(copy: Any, name: str) -> None:
             f"{name}.forward() gives means of shape {shape} for latent values of shape (3,); wanted was one for "
             "each. A likelihood with a batch of parameters has to be split into one for each output."
         )
-
-
-def recognise(g: Callable[[Tensor], Tensor]) -> Link:
-    """The closed-form link that g is, up to scale and shift; else quadrature over g itself."""
-    with torch.no_grad():
-        values, zero, one = g(PROBES), g(PROBES.new_zeros(1)), g(PROBES.new_ones(1))
-    for link in CLOSED:
-        own, own_zero, own_one = (link(f) for f in (PROBES, PROBES.new_zeros(1), PROBES.new_ones(1)))
-        scale = (one - zero) / (own_one - own_zero)
-        offset = zero - scale * own_zero
-        if bool(((scale * own + offset - values).abs() <= SAME * (1 + values.abs())).all()):
-            return _scaled(link, float(scale), float(offset))
-    return links.Quadrature(g)
-
-
-def _scaled(link: Link, scale: float, offset: float) -> Link:
-    if abs(scale - 1) < 1e-12 and abs(offset) < 1e-12:  # the rounding of the four probes
-        return link
-    return links.Affine(link, scale, offset)
-
-
-def _tail(given: Callable[[Tensor], Any]) -> Callable[[float], Expectation]:
-    """t -> P(y > t): from the distribution's cdf, or, for counts, from its probabilities up to t."""
-
-    def exceeds(t: float) -> Expectation:
-        example = given(torch.zeros(1, dtype=torch.float64))
-        if example.support.is_discrete:
-            return Expectation((recognise(lambda f: _beyond_count(given(f), t)),))
-        try:
-            example.cdf(torch.zeros(1, dtype=torch.float64) + t)
-        except NotImplementedError:
-            raise ValueError(
-                f"torch has no cdf of {type(example).__name__}, which Exceeds({t:g}) needs. Write P(y > t|f) as a "
-                "function g of the latent value and pass target=gplens.targets.Custom(g)."
-            ) from None
-        return Expectation((recognise(lambda f: 1 - given(f).cdf(torch.full_like(f, t))),))
-
-    return exceeds
-
-
-def _beyond_count(y: Any, t: float) -> Tensor:
-    """1 - sum of P(y = i) for i = 0, 1, ... up to t."""
-    counts = range(int(t) + 1) if t >= 0 else range(0)
-    total = torch.zeros_like(y.mean)
-    for i in counts:
-        total = total + y.log_prob(torch.full_like(total, float(i))).exp()
-    return 1 - total

@@ -1,0 +1,46 @@
+"""The tail of a Laplace observation: P(y > t | f), whose second derivative jumps at f = t."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import final
+
+import torch
+
+from gplens.links.link import Link, Moments
+from gplens.links.marginal import check_marginal
+from gplens.shapes import Batch
+
+
+@final
+@dataclass(frozen=True)
+class LaplaceTail(Link):
+    """g = P(y > shift), y ~ Laplace(f, scale).  With a = shift - m, s = sqrt(v), b = scale  (2.12):
+
+        p = e^(s^2/2b^2 - a/b) Phi(a/s - s/b),    n = e^(s^2/2b^2 + a/b) Phi(-a/s - s/b),
+        E g = Phi(-a/s) + (p - n)/2,    E g' = (p + n)/(2b),    E g'' = (p - n)/(2b^2).
+
+    Exact for v >= 0; E g'' has a jump in m at m = shift where v = 0.
+    """
+
+    shift: float | int
+    """t."""
+    scale: float
+    """b > 0."""
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.shift) and isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"LaplaceTail wants a finite shift and scale > 0; got {self.shift}, {self.scale}.")
+
+    def __call__(self, f: Batch) -> Batch:
+        """1 - cdf of a Laplace variable."""
+        a = (self.shift - f) / self.scale
+        return torch.where(a > 0, torch.exp(-a) / 2, 1 - torch.exp(a) / 2)
+
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """(2.12), each exponential joined with the logarithm of its Phi, so that neither overflows alone."""
+        check_marginal(m, v)
+        a, s, b = self.shift - m, v.sqrt(), self.scale
+        z = torch.where(a == 0, 0.0, a / s)  # +-infinity where v = 0
+        p = torch.exp(v / (2 * b**2) - a / b + torch.special.log_ndtr(z - s / b))
+        n = torch.exp(v / (2 * b**2) + a / b + torch.special.log_ndtr(-z - s / b))
+        return Moments(torch.special.ndtr(-z) + (p - n) / 2, (p + n) / (2 * b), (p - n) / (2 * b**2))

@@ -1,0 +1,120 @@
+"""Tables of all kinds give the same explanation, and are left as they were."""
+
+import importlib
+import warnings
+from types import ModuleType
+
+import numpy as np
+import pandas
+import pytest
+import torch
+
+import gplens
+from conformance.zoo import EVERY_POSTERIOR, fitted, rows
+from gplens.adapters.tables import read_table
+from gplens.links import Exp
+
+POSTERIOR, _ = fitted(EVERY_POSTERIOR[0], 61)
+X = rows(61, 3)[0].float().double()  # numbers that float32 holds exactly
+NAMES = ["a", "b", "c", "d"]
+
+
+def explain(X: object) -> gplens.Explanation:
+    return gplens.explain(POSTERIOR, X, baseline=0.0, likelihood=Exp())
+
+
+def polars() -> ModuleType:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = pytest.importorskip("polars")
+    if not hasattr(module, "DataFrame"):
+        pytest.skip("polars is installed without its binary")
+    return module
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        X,
+        X.numpy(),
+        X.float(),
+        X.numpy().astype(np.float32),
+        X.clone().requires_grad_(),
+        X.float().requires_grad_(),
+        X.tolist(),
+        [tuple(row) for row in X.tolist()],
+        np.asfortranarray(X.numpy()),
+        X.numpy()[::-1][::-1],
+        pandas.DataFrame(X.numpy(), columns=NAMES),
+        pandas.DataFrame(X.numpy().astype(np.float32), columns=NAMES),
+        X.numpy().astype(object),
+    ],
+    ids=lambda one: f"{type(one).__name__} {getattr(one, 'dtype', '')}",
+)
+def test_every_kind_of_table_gives_the_same_explanation(table: object) -> None:
+    e = explain(table)
+    assert torch.equal(e.values, explain(X).values)
+    assert e.values.dtype == torch.float64
+    assert not e.values.requires_grad
+
+
+def test_a_polars_frame_gives_the_same_explanation() -> None:
+    try:
+        frame = polars().DataFrame({name: X[:, i].numpy() for i, name in enumerate(NAMES)})
+    except (AttributeError, ImportError, NameError):
+        pytest.skip("polars is installed without its binary")
+    e = explain(frame)
+    assert torch.equal(e.values, explain(X).values)
+    assert e.feature_names == tuple(NAMES)
+
+
+@pytest.mark.parametrize("kind", [int, bool, np.int8, np.uint8])
+def test_whole_numbers_and_booleans_are_numbers(kind: type) -> None:
+    numbers = np.array([[1, 0, 1, 1], [0, 0, 1, 0]])
+    expected = explain(numbers.astype(float)).values
+    assert torch.equal(explain(numbers.astype(kind)).values, expected)
+    assert torch.equal(explain(torch.as_tensor(numbers.astype(kind))).values, expected)
+    assert torch.equal(explain(numbers.astype(kind).tolist()).values, expected)
+
+
+def test_a_frame_of_mixed_numeric_types_is_numbers() -> None:
+    frame = pandas.DataFrame({"a": [1, 2], "b": [True, False], "c": [0.5, 1.5], "d": np.array([1, 2], np.int8)})
+    assert read_table(frame, "X").values.tolist() == [[1, 1, 0.5, 1], [2, 0, 1.5, 2]]
+
+
+def test_names_come_from_the_frame_unless_given() -> None:
+    frame = pandas.DataFrame(X.numpy(), columns=NAMES)
+    assert explain(frame).feature_names == tuple(NAMES)
+    assert explain(X).feature_names == ("x0", "x1", "x2", "x3")
+    renamed = gplens.explain(POSTERIOR, frame, baseline=0.0, likelihood=Exp(), feature_names=list("pqrs"))
+    assert renamed.feature_names == ("p", "q", "r", "s")
+
+
+def test_names_that_are_not_text_become_text() -> None:
+    assert explain(pandas.DataFrame(X.numpy(), columns=[0, 1, 2, 3])).feature_names == ("0", "1", "2", "3")
+
+
+def test_the_explanation_does_not_change_with_the_users_tensor() -> None:
+    mine = X.clone()
+    e = gplens.explain(POSTERIOR, mine, baseline=mine, likelihood=Exp())
+    mine += 1
+    assert torch.equal(e.inputs, X)
+    assert torch.equal(e.baseline, X)
+
+
+def test_explain_works_in_inference_mode() -> None:
+    """A posterior whose gradient needs autograd, and inputs made where autograd is off."""
+    posterior, _ = fitted(EVERY_POSTERIOR[18], 62)
+    expected = gplens.explain(posterior, X, baseline=0.0, likelihood=Exp())
+    with torch.inference_mode():
+        found = gplens.explain(posterior, X.clone(), baseline=0.0, likelihood=Exp())
+    assert posterior.autograd
+    assert torch.equal(found.values, expected.values)
+
+
+def test_the_module_of_hosts_is_loaded_when_needed_only() -> None:
+    registry = importlib.import_module("gplens.adapters.registry")
+    with pytest.raises(TypeError, match=r"cannot explain a builtins\.object"):
+        registry.adapt(object(), torch.zeros(1, 4, dtype=torch.float64))
+    assert registry.adapt(POSTERIOR, torch.zeros(1, 4, dtype=torch.float64)).process is POSTERIOR
+    assert registry.read_likelihood(Exp()).name == "Exp()"

@@ -1,0 +1,15 @@
+"""What all tests share. It must not import gplens: the run-time check of axes is installed after this file."""
+
+import torch
+from hypothesis import Phase, settings
+
+settings.register_profile(
+    "gplens",
+    deadline=None,
+    max_examples=4,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],  # a seed does not get simpler by getting smaller
+)
+settings.load_profile("gplens")
+torch.set_num_threads(1)  # two workers share the machine, and the tensors here are small

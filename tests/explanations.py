@@ -1,0 +1,50 @@
+"""Explanations of several shapes, for the tests of what is done with them."""
+
+from functools import cache
+
+import gplens
+from conformance.zoo import EVERY_POSTERIOR, fitted, rows
+from gplens import Explanation, Stack
+from gplens.baselines import Sample
+from gplens.links import Exp
+from gplens.rules import GaussLegendre, RiemannRight
+
+NAMES = ("hour_sin", "hour_cos", "temp", "wind")
+
+
+@cache
+def single() -> Explanation:
+    """Five inputs, one output, a baseline for each."""
+    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 71), rows(71, 5)
+    return gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), feature_names=NAMES)
+
+
+@cache
+def several() -> Explanation:
+    """Two outputs."""
+    (one, _), (other, _), (X, _) = fitted(EVERY_POSTERIOR[0], 72), fitted(EVERY_POSTERIOR[4], 73), rows(72, 3)
+    return gplens.explain(Stack((one, other)), X, baseline=0.1, likelihood=Exp())
+
+
+@cache
+def background() -> Explanation:
+    """An average over three baselines."""
+    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 74), rows(74, 4)
+    return gplens.explain(posterior, X, baseline=Sample(X0[:3]), likelihood=Exp())
+
+
+@cache
+def fixed() -> Explanation:
+    """A rule without an error estimate."""
+    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 75), rows(75, 3)
+    return gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), rule=GaussLegendre(8))
+
+
+@cache
+def at_its_baseline() -> Explanation:
+    """x = x0: inputs and baseline are equal tensors."""
+    (posterior, _), (X, _) = fitted(EVERY_POSTERIOR[0], 76), rows(76, 2)
+    return gplens.explain(posterior, X, baseline=X, likelihood=Exp(), rule=RiemannRight(3))
+
+
+EVERY_EXPLANATION = [single, several, background, fixed, at_its_baseline]

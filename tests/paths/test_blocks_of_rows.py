@@ -1,0 +1,50 @@
+"""Results do not depend on how rows are cut into blocks, nor on their order."""
+
+import pytest
+import torch
+
+import gplens
+from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
+from gplens import Stack
+from gplens.links import Sigmoid
+from gplens.paths import attribution, engine
+
+CASES = [EVERY_POSTERIOR[i] for i in (0, 2, 18)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+@pytest.mark.parametrize("background", [False, True], ids=["own baselines", "a background"])
+def test_results_do_not_depend_on_the_memory_allowed(
+    case: object, background: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posterior = Stack((fitted(case, 0)[0], fitted(case, 1)[0]))  # type: ignore[arg-type]
+    X, X0 = rows(0, 3)
+    baseline = gplens.baselines.Sample(X0) if background else X0
+    whole = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
+    monkeypatch.setattr(engine, "MEMORY", 1)
+    monkeypatch.setattr(attribution, "MEMORY", 1)
+    pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
+    for name in ("values", "prediction", "baseline_prediction"):
+        torch.testing.assert_close(getattr(pieces, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
+    assert torch.equal(pieces.nodes, whole.nodes)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_results_do_not_depend_on_the_order_of_rows(case: object) -> None:
+    posterior, _ = fitted(case, 2)  # type: ignore[arg-type]
+    X, X0 = rows(2, 6)
+    order = torch.randperm(6, generator=generator(0))
+    straight = gplens.explain(posterior, X, baseline=X0, likelihood=Sigmoid())
+    shuffled = gplens.explain(posterior, X[order], baseline=X0[order], likelihood=Sigmoid())
+    torch.testing.assert_close(shuffled.values, straight.values[order], rtol=1e-12, atol=1e-13)
+
+
+def test_a_row_alone_is_as_it_is_among_others() -> None:
+    posterior, _ = fitted(EVERY_POSTERIOR[4], 3)
+    X, _ = rows(3, 4)
+    x0 = normal(generator(5), 4)
+    together = gplens.explain(posterior, X, baseline=x0, likelihood=Sigmoid())
+    for i in range(4):
+        alone = gplens.explain(posterior, X[i : i + 1], baseline=x0, likelihood=Sigmoid())
+        torch.testing.assert_close(alone.values[0], together.values[i], rtol=1e-12, atol=1e-13)
+        assert int(alone.nodes) == int(together.nodes[i])

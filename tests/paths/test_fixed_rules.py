@@ -1,0 +1,54 @@
+"""Fixed rules on integrands with known integrals."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from synthetic import SMOOTH, Synthetic, bend, one, waves
+
+from gplens.rules import GaussKronrod, GaussLegendre, RiemannRight
+
+
+def test_riemann_is_the_sum_over_right_end_points() -> None:
+    found = RiemannRight(10).integrate(one(SMOOTH), 1e-6)
+    by_hand = sum(np.exp(2 * (i + 1) / 10) for i in range(10)) / 10
+    assert float(found.values) == pytest.approx(by_hand, rel=1e-15)
+    assert found.error is None
+    assert found.converged is None
+    assert found.nodes.tolist() == [10]
+
+
+def test_riemann_error_falls_like_one_over_the_count() -> None:
+    """The error of the right rule is (f(1) - f(0)) / 2n + O(1/n^2)."""
+    for n in (100, 400, 1600):
+        error = float(RiemannRight(n).integrate(one(SMOOTH), 1e-6).values) - SMOOTH[1]
+        assert error * 2 * n == pytest.approx(np.e**2 - 1, rel=2 / n)
+
+
+def test_gauss_converges_geometrically() -> None:
+    errors = [abs(float(GaussLegendre(n).integrate(one(SMOOTH), 1e-6).values) - SMOOTH[1]) for n in (2, 4, 6, 8)]
+    assert all(later < 1e-2 * earlier for earlier, later in pairwise(errors))
+    assert errors[-1] < 1e-13
+
+
+def test_kronrod_states_an_error_that_holds_and_whether_it_meets_the_tolerance() -> None:
+    """Row by row: the smooth path converges, the oscillating one does not."""
+    both = Synthetic([[SMOOTH, waves(3)], [waves(90), bend(0.3)]], [0.0, 0.0])
+    found = GaussKronrod(7).integrate(both, 1e-6)
+    assert found.error is not None
+    assert found.converged is not None
+    assert ((found.values[:, 0] - both.exact).abs() <= found.error[:, 0] + 1e-15).all()
+    assert found.converged.tolist() == [True, False]
+    assert found.nodes.tolist() == [15, 15]
+
+
+def test_a_fixed_rule_does_not_look_at_the_tolerance() -> None:
+    loose, tight = (GaussKronrod(7).integrate(one(SMOOTH), tolerance) for tolerance in (1e-1, 1e-13))
+    assert torch.equal(loose.values, tight.values)
+
+
+@pytest.mark.parametrize("kind", [GaussLegendre, GaussKronrod, RiemannRight])
+def test_a_rule_without_nodes_is_refused(kind: type) -> None:
+    with pytest.raises(ValueError, match=f"{kind.__name__} wants at least one node; got 0"):
+        kind(0)

@@ -1,0 +1,153 @@
+"""Baselines in all their shapes, and the messages for those that do not fit."""
+
+import numpy as np
+import pandas
+import pytest
+import torch
+
+import gplens
+from conformance.zoo import EVERY_POSTERIOR, FEATURES, fitted, generator, normal, rows
+from gplens import Posterior
+from gplens.baselines import Baseline, Mean, Sample, Zeros
+from gplens.kernels import Matern32
+from gplens.links import Exp
+from gplens.targets import Latent
+
+POSTERIOR, _ = fitted(EVERY_POSTERIOR[0], 41)
+X, X0 = rows(41, 3)
+VECTOR = normal(generator(0), FEATURES)
+
+
+def explain(baseline: object, X: object = X, **options: object) -> gplens.Explanation:
+    return gplens.explain(POSTERIOR, X, baseline=baseline, likelihood=Exp(), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "row"),
+    [
+        (Zeros(), torch.zeros(FEATURES).double()),
+        (0, torch.zeros(FEATURES).double()),
+        (-0.5, torch.full((FEATURES,), -0.5).double()),
+        (np.float32(0.25), torch.full((FEATURES,), 0.25).double()),
+        (np.int64(1), torch.ones(FEATURES).double()),
+        (torch.tensor(0.25), torch.full((FEATURES,), 0.25).double()),
+        (np.array(0.25), torch.full((FEATURES,), 0.25).double()),
+        (VECTOR, VECTOR),
+        (VECTOR.tolist(), VECTOR),
+        (VECTOR.numpy(), VECTOR),
+        (pandas.Series(VECTOR.numpy()), VECTOR),
+        (Mean(X0), X0.mean(0)),
+        (Sample(X0[:1]), X0[0]),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_shared_baseline_is_a_row_for_every_input(baseline: object, row: torch.Tensor) -> None:
+    expected = explain(row.expand(3, -1).contiguous())
+    found = explain(baseline)
+    torch.testing.assert_close(found.values, expected.values, rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(found.baseline_prediction, expected.baseline_prediction, rtol=1e-13, atol=0)
+    torch.testing.assert_close(found.baseline.expand(3, -1), row.expand(3, -1))
+
+
+def test_a_row_for_each_input_is_used_row_by_row() -> None:
+    together = explain(X0)
+    for i in range(3):
+        alone = explain(X0[i], X[i : i + 1])
+        torch.testing.assert_close(together.values[i], alone.values[0], rtol=1e-12, atol=1e-13)
+    assert torch.equal(together.baseline, X0)
+
+
+def test_a_background_is_the_average_of_single_explanations() -> None:
+    background = normal(generator(1), 5, FEATURES)
+    found = explain(Sample(background), tolerance=1e-10)
+    singles = [explain(row, tolerance=1e-10) for row in background]
+    for name in ("values", "baseline_prediction"):
+        mean = torch.stack([getattr(one, name) for one in singles]).mean(0)
+        torch.testing.assert_close(getattr(found, name), mean, rtol=1e-9, atol=1e-10)
+    assert torch.equal(found.nodes, torch.stack([one.nodes for one in singles]).sum(0))
+    assert found.converged is not None
+    assert found.converged.all()
+    assert found.background
+    assert torch.equal(found.baseline, background)
+
+
+def test_a_background_with_a_fixed_rule_is_the_average_to_rounding() -> None:
+    background, rule = normal(generator(1), 4, FEATURES), gplens.rules.GaussLegendre(12)
+    singles = torch.stack([explain(row, rule=rule).values for row in background])
+    torch.testing.assert_close(explain(Sample(background), rule=rule).values, singles.mean(0), rtol=1e-13, atol=1e-14)
+
+
+def test_a_background_whose_average_is_small_is_integrated_more_finely() -> None:
+    """An odd function, baselines on either side of zero, nearly: what is left of their sum has the tolerance too."""
+    half = torch.stack([0.5 * VECTOR, X[0]])  # the paths go through a support point, where Matern32 has a kink
+    Z, beta = torch.cat([half, -half]), torch.tensor([1.0, 0.5, -1.0, -0.5], dtype=torch.float64)
+    odd = Posterior(Matern32(torch.ones(1, dtype=torch.float64)), Z, beta, 0 * torch.eye(4, dtype=torch.float64))
+    both, zero = torch.stack([VECTOR, -0.9999 * VECTOR]), torch.zeros(1, FEATURES, dtype=torch.float64)
+    options = {"target": Latent(), "tolerance": 1e-6}
+    found = gplens.explain(odd, zero, baseline=Sample(both), **options)
+    singles = torch.stack(
+        [gplens.explain(odd, zero, baseline=row, **options | {"tolerance": 1e-12}).values for row in both]
+    )
+    average = singles.mean(0)
+    assert average.abs().max() < 1e-3 * singles.abs().max()
+    assert found.converged is not None
+    assert found.converged.all()
+    assert (found.values - average).abs().max() <= 1e-6 * average.abs().max()
+
+
+def test_a_missing_baseline_is_asked_for() -> None:
+    with pytest.raises(ValueError, match=r"explain\(\) needs a baseline.*gplens.baselines.Mean\(X_train\)"):
+        gplens.explain(POSTERIOR, X, likelihood=Exp())
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"),
+    [
+        (torch.zeros(3), r"The baseline has shape \(3,\); X has 3 rows and 4 columns.*\(4,\) or \(3, 4\)"),
+        (torch.zeros(2, 4), r"shape \(2, 4\).*use gplens.baselines.Sample"),
+        (torch.zeros(3, 1, 4), r"the baseline has shape \(3, 1, 4\)"),
+        (float("nan"), "The baseline is nan; a finite number was wanted"),
+        (torch.tensor(torch.inf), "The baseline is inf"),
+        (
+            [0.0, 1.0, float("nan"), 2.0],
+            "the baseline has 1 values that are not finite, the first nan in row 0, column 2",
+        ),
+        ("mean", "the baseline is not a table of numbers"),
+        (Mean(torch.zeros(5, 3)), "The baseline's table has 3 columns, and X has 4"),
+        (Sample(torch.zeros(5, 5)), "The baseline's table has 5 columns, and X has 4"),
+    ],
+    ids=str,
+)
+def test_a_baseline_that_does_not_fit_is_refused(baseline: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        explain(baseline)
+
+
+def test_a_background_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(ValueError, match="the baseline's X has 1 values that are not finite"):
+        Sample([[0.0, float("inf")]])
+
+
+NAMES = ["a", "b", "c", "d"]
+FRAME = pandas.DataFrame(X.numpy(), columns=NAMES)
+OTHER = pandas.DataFrame(X0.numpy(), columns=NAMES[::-1])
+
+
+@pytest.mark.parametrize("baseline", [Mean(OTHER), Sample(OTHER), OTHER], ids=["mean", "sample", "frame"])
+def test_a_baseline_with_other_columns_is_refused(baseline: Baseline | pandas.DataFrame) -> None:
+    with pytest.raises(
+        ValueError, match=r"X has the columns \['a', 'b', 'c', 'd'\], the baseline \['d', 'c', 'b', 'a'\]"
+    ):
+        explain(baseline, FRAME)
+
+
+def test_a_baseline_without_names_fits_any_frame() -> None:
+    assert explain(Mean(X0), FRAME).feature_names == tuple(NAMES)
+
+
+def test_a_series_in_another_order_is_refused_and_one_in_the_same_order_taken() -> None:
+    frame = pandas.DataFrame(X.numpy(), columns=list("abcd"))
+    mean = frame.mean()
+    assert torch.equal(explain(mean, frame).baseline[0], torch.tensor(mean.to_numpy()))
+    with pytest.raises(ValueError, match="the same columns in the same order"):
+        explain(mean[["b", "a", "c", "d"]], frame)

@@ -1,0 +1,75 @@
+"""What an explanation prints: names, numbers, and whether they can be trusted."""
+
+from dataclasses import replace
+
+import torch
+
+from explanations import background, fixed, several, single
+
+
+def test_the_text_says_what_was_explained_and_how_well() -> None:
+    e, text = single(), repr(single())
+    assert text.startswith(
+        "Explanation of 5 inputs, 4 features: Response() of Posterior relative to Fixed(shape (5, 4))"
+    )
+    start, end = float(e.baseline_prediction[0]), float(e.prediction[0])
+    assert f"input 0: baseline {start:.6g} -> prediction {end:.6g} ({end - start:+.6g})" in text
+    for k, name in enumerate(e.feature_names):
+        line = next(line for line in text.splitlines() if line.strip().startswith(name))
+        assert f"= {float(e.inputs[0, k]):.6g}" in line
+        assert f"{float(e.values[0, k]):+.5g}" in line
+    assert "... 3 more inputs; explanation[i] shows one" in text
+    assert f"largest |gap| {float(e.gap.abs().max()):.1e}" in text
+    assert "largest estimated error" in text
+    assert "path nodes" in text
+    assert "NOT CONVERGED" not in text
+
+
+def test_features_are_sorted_by_size_with_bars_to_scale() -> None:
+    e = single()[0]
+    lines = [line for line in repr(e).splitlines() if line.startswith("    ")]
+    order = e.values[0].abs().argsort(descending=True).tolist()
+    assert [line.split()[0] for line in lines] == [e.feature_names[k] for k in order]
+    top = "+" if e.values[0, order[0]] > 0 else "-"
+    assert lines[0].endswith(top * 16)
+    assert "more inputs" not in repr(e)
+
+
+def test_inputs_that_did_not_converge_are_counted() -> None:
+    bad = replace(single(), converged=torch.tensor([True, False, True, False, True]))
+    assert "NOT CONVERGED for 2 of 5 inputs" in repr(bad)
+    assert "NOT CONVERGED for 1 of 1 input" in repr(bad[1])
+    assert "NOT CONVERGED" not in repr(bad[0])
+
+
+def test_several_outputs_show_the_largest() -> None:
+    e = several()
+    assert "Explanation of 3 inputs, 2 outputs, 4 features" in repr(e)
+    assert f"input 0, output {int(e.prediction[0].argmax())}: baseline" in repr(e)
+
+
+def test_what_is_unknown_is_not_printed() -> None:
+    assert "estimated error" not in repr(fixed())
+    assert "8 path nodes" in repr(fixed())
+    assert "Sample(X with 3 rows)" in repr(background())
+
+
+def test_a_group_has_no_input_value() -> None:
+    line = next(one for one in repr(single().group({"hour": ["hour_sin", "hour_cos"]})).splitlines() if "hour" in one)
+    assert "=" not in line
+    assert "nan" not in repr(single().group({"hour": ["hour_sin", "hour_cos"]}))
+
+
+def test_many_features_are_summed_up() -> None:
+    e = single()
+    wide = replace(
+        e,
+        values=e.values.repeat(1, 4),
+        error=None,
+        inputs=e.inputs.repeat(1, 4),
+        baseline=e.baseline.repeat(1, 4),
+        feature_names=tuple(f"f{i}" for i in range(16)),
+    )
+    largest = wide.values[0].abs().argsort(descending=True)
+    rest = float(wide.values[0, largest[10:]].sum())
+    assert f"6 other features: {rest:+.5g}" in repr(wide)
