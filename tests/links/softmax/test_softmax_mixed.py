@@ -221,3 +221,9 @@ def test_chunks_do_not_change_the_averages(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("gplens.links.softmax.mixed.CHUNK", 1)
     for one, other in zip(whole, replicates(MixedSoftmax(M), m, v), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("weights", [torch.full((3, 2), torch.nan).double(), torch.ones(3, 2)])
+def test_mixing_weights_that_are_none_are_refused(weights: Tensor) -> None:
+    with pytest.raises(ValueError, match="Mixing weights must be finite float64"):
+        MixedSoftmax(weights)

@@ -7,6 +7,7 @@ from typing import final
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from gplens.functional import Functional, Jet
 from gplens.links.softmax.integral import contract
@@ -46,7 +47,7 @@ class ClassProbabilities(Functional):
         """The probabilities of the classes asked for, and their derivatives in all latent functions."""
         m, v = (tensor.movedim(1, 2) for tensor in (marginals.m, marginals.v))
         b, q, c = m.shape
-        chosen = torch.eye(c, dtype=m.dtype)[list(outputs)].expand(b * q, -1, -1)
+        chosen = one_hot(torch.tensor(outputs), c).to(m.dtype).expand(b * q, -1, -1)
         value, by_m, by_v = self.contract(m.flatten(0, 1), v.flatten(0, 1), chosen)
         by_m, by_v = (tensor.unflatten(0, (b, q)).movedim(1, 3) for tensor in (by_m, by_v))
         return Jet(value[:, list(outputs)].unflatten(0, (b, q)).mT, by_m, by_v)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from gplens.functional import Functional, Jet
-from gplens.links.softmax.checks import check_numbers
+from gplens.links.softmax.checks import check_mixing, check_numbers
 from gplens.links.softmax.classes import Softmax
 from gplens.process import Marginals
 from gplens.sampled import Sampled
@@ -127,6 +127,9 @@ class MixedSoftmax(SampledSoftmax):
     points: int = 256
     """Draws of each replicate, mirror images included: a power of two."""
 
+    def __post_init__(self) -> None:
+        check_mixing(self.weights)
+
     def __repr__(self) -> str:
         c, latents = self.weights.shape
         return f"MixedSoftmax({c} classes of {latents} latent functions, seed={self.seed})"
@@ -152,8 +155,8 @@ class MixedSoftmax(SampledSoftmax):
 
     def mixed(self, weights: Float[Tensor, "l k"], jitter: float) -> "MixedSoftmax":
         """Of a mix of a mix: M (M2 f + sqrt(jitter) e)."""
-        own = self.weights * jitter**0.5
-        noise = own if self.noise is None else torch.cat([self.noise, own], dim=1)
+        parts = [part for part in (self.noise, self.weights * jitter**0.5 if jitter else None) if part is not None]
+        noise = torch.cat(parts, dim=1) if parts else None
         return replace(self, weights=self.weights @ weights, noise=noise)
 
 
