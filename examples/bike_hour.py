@@ -87,6 +87,7 @@ def show(explanation: gplens.Explanation, data: gplens.datasets.Dataset) -> None
         here = float(data.column(name)[HOUR])
         usual = "any" if name in ("hour", "month") else f"{float(data.column(name).mean()):.4g}"
         bar = ("+" if value > 0 else "-") * round(30 * abs(value) / max(map(abs, values.values())))
+        name = "weather (1-4)" if name == "weather" else name
         print(f"  {name:<14}{here:>10.4g}{usual:>10}{value:>+10.2f}  {bar}")
     print(f"  {'the prediction for this hour':<34}{end:>10.2f}\n")
     print("Every bike is accounted for: the contributions add up to the change of the prediction,")

@@ -46,7 +46,7 @@ def test_a_number_that_is_not_finite_is_named_by_row_and_column(value: float) ->
         (np.array([["1", "2", "3", "4"]]), "X is not a table of numbers: got ndarray .its type is <U1"),
         ([[1, 2, 3, 4], [1, 2]], "X is not a table of numbers"),
         (X.numpy() + 1j, "complex128"),
-        (X + 1j, "X is complex"),
+        (X + 1j, "X is torch.complex"),
         (pandas.DataFrame({"a": [1], "b": ["x"], "c": [1], "d": [1]}), "column 'b' has type .*Encode text"),
         (pandas.DataFrame({"a": [1], "b": [1], "c": [1], "when": pandas.to_datetime(["2020-01-01"])}), "column 'when'"),
         (pandas.DataFrame({c: pandas.to_datetime(["2020-01-01"]) for c in "abcd"}), "column 'a' has type datetime"),
@@ -98,3 +98,33 @@ def test_outputs_that_do_not_exist_are_refused(outputs: object) -> None:
 def test_a_misspelt_option_is_refused() -> None:
     with pytest.raises(TypeError, match="tolerence"):
         unchecked(POSTERIOR, X, baseline=0.0, likelihood=Exp(), tolerence=1e-3)
+
+
+def test_an_overflow_of_exp_is_said() -> None:
+    far = gplens.Posterior(POSTERIOR.kernel, POSTERIOR.Z, 1e4 * torch.ones(len(POSTERIOR.Z)).double(), POSTERIOR.A)
+    with pytest.raises(OverflowError, match="beyond float64 at m="):
+        gplens.explain(far, POSTERIOR.Z[:1], baseline=0.0, likelihood=gplens.links.Exp())
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.ma.masked_array(np.ones((1, 4)), mask=[[False, True, False, False]]),
+        np.array([["1", 2.0, 3.0, 4.0]], dtype=object),
+        torch.ones(1, 4).to_sparse(),
+    ],
+    ids=["masked", "text", "sparse"],
+)
+def test_what_only_looks_like_numbers_is_refused(table: object) -> None:
+    refused(ValueError, "not a table of numbers|dense tensor of real numbers", X=table)
+
+
+def test_options_of_the_wrong_kind_are_refused() -> None:
+    refused(ValueError, "tolerance=1e-6: wanted was a relative error", tolerance="1e-6")
+    refused(TypeError, "groups is 3; wanted were names of features by group", groups=3)
+    with pytest.raises(ValueError, match="reach > 0 and panels >= 1"):
+        gplens.rules.Adaptive(panels=0)
+    with pytest.raises(TypeError, match="Custom wants a link or a torch function"):
+        gplens.targets.Custom(None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="lengthscales above zero"):
+        gplens.kernels.RBF(torch.tensor([1.0, 0.0]))

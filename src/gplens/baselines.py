@@ -10,6 +10,9 @@ from torch import Tensor
 
 from gplens.adapters.tables import read_table
 
+SHOWN = 4
+"""Numbers of a given baseline up to which its repr shows them."""
+
 
 class Baseline(ABC):
     """A starting point of the path for each input, or a background of several."""
@@ -84,7 +87,7 @@ class Fixed(Baseline):
             return self.values.expand(1, 1, d)
         if self.values.shape == (d,):
             return self.values.expand(1, 1, d)
-        if self.values.shape == (b, d):
+        if self.values.shape in ((b, d), (1, d)):
             return self.values[:, None]
         raise ValueError(
             f"The baseline has shape {tuple(self.values.shape)}; X has {b} rows and {d} columns, so that a scalar, "
@@ -92,7 +95,9 @@ class Fixed(Baseline):
         )
 
     def __repr__(self) -> str:
-        return f"Fixed(shape {tuple(self.values.shape)})"
+        if self.values.numel() > SHOWN:
+            return f"Fixed(shape {tuple(self.values.shape)})"
+        return "Fixed(" + ", ".join(f"{value:.4g}" for value in self.values.flatten().tolist()) + ")"
 
 
 MISSING = (

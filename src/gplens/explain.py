@@ -197,9 +197,9 @@ def _provenance(
     )
 
 
-def _tolerance(asked: float | None, functional: Functional) -> float:
+def _tolerance(asked: Any, functional: Functional) -> float:
     tolerance = functional.default_tolerance if asked is None else asked
-    if not FINEST <= tolerance < 1:
+    if not isinstance(tolerance, float | int) or not FINEST <= tolerance < 1:
         raise ValueError(f"tolerance={tolerance}: wanted was a relative error from {FINEST:g} to 1, such as 1e-6.")
     return tolerance
 

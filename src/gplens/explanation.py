@@ -85,6 +85,8 @@ class Explanation:
 
     def __getitem__(self, rows: int | slice | Sequence[int] | Tensor) -> "Explanation":
         """The explanation of some of the inputs; all of the axes stay."""
+        if isinstance(rows, tuple):
+            raise TypeError("An explanation is indexed by inputs alone: explanation[i]. Take features from .values.")
         if isinstance(rows, int):
             rows = [range(len(self))[rows]]
         elif not isinstance(rows, slice):
@@ -153,7 +155,7 @@ class Explanation:
 def output_index(names: tuple[str, ...], one: SupportsIndex | str) -> int:
     """The position of an output that is given by its number or its name."""
     numbered = {name: i for i, name in enumerate(names)}
-    i = numbered.get(one, -1) if isinstance(one, str) else index(one)
+    i = index(one) if isinstance(one, SupportsIndex) else numbered.get(one, -1)
     if not 0 <= i < len(names):
         raise ValueError(f"There is no output {one!r}; they are numbered from 0 and named {list(names)}.")
     return i
@@ -167,6 +169,8 @@ def tensors_of(explanation: Explanation) -> dict[str, Tensor]:
 
 def _columns(names: tuple[str, ...], groups: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
     """The columns of each new feature: a group stands where its first feature stood."""
+    if not isinstance(groups, Mapping):
+        raise TypeError(f'groups is {groups!r}; wanted were names of features by group: {{"hour": ["sin", "cos"]}}.')
     group_of: dict[str, str] = {}
     for group, members in groups.items():
         if len(members) == 0:

@@ -59,6 +59,8 @@ class Posterior(Process):
         """f given y = f(X) + N(0, noise):  beta = (K + noise I)^-1 (y - mu),  A = (K + noise I)^-1  (1.9)."""
         if noise <= 0:
             raise ValueError(f"noise={noise}: a variance above zero was wanted.")
+        if y.shape != X.shape[:1]:
+            raise ValueError(f"X has {X.shape[0]} rows, which want as many targets; got y of shape {tuple(y.shape)}.")
         mu = ConstantMean(0.0) if mean is None else mean
         eye = torch.eye(len(X), dtype=X.dtype)
         L = torch.linalg.cholesky(kernel(X, X) + noise * eye)
@@ -67,8 +69,9 @@ class Posterior(Process):
         return Posterior(kernel, X, beta, Quadratic(F[None], torch.ones_like(y)[None]), mu)
 
     def _check(self) -> None:
-        if self.Z.dtype != torch.float64:
-            raise TypeError(f"Z is {self.Z.dtype}; gplens computes in float64. Pass Z, beta and A as .double().")
+        kinds = {"Z": self.Z.dtype, "beta": self.beta.dtype, "A": self.A.F.dtype}
+        if any(dtype != torch.float64 for dtype in kinds.values()):
+            raise TypeError(f"Got {kinds}; gplens computes in float64. Pass Z, beta and A as .double().")
         n, c = self.Z.shape[0], self.latents
         if self.beta.shape[1] != n or self.A.F.shape[2] != n:
             got = f"beta with {self.beta.shape[1]}, A with {self.A.F.shape[2]}"

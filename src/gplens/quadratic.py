@@ -14,7 +14,7 @@ SYMMETRY = 1e-8
 @final
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """A = F' diag(s) F, for c latent functions at once, so that  k'Ak = sum_r s_r (F k)_r^2.
+    """A = F' diag(s) F, for c latent functions at once, so that  k'Ak = sum_r s_r (F k)_r^2  (1.7).
 
     With K = LL' and F = L^-1 a rounding error is multiplied by the condition of L, which is the root of that of
     K and of A itself: eight digits for a condition of 1e16 where the product with a dense A has none.

@@ -78,12 +78,12 @@ class PredictiveVariance(Target):
 @final
 @dataclass(frozen=True)
 class Exceeds(Target):
-    """P(y > threshold)."""
+    """P(y > threshold)  (2.11)."""
 
     threshold: float | int
 
     def __post_init__(self) -> None:
-        if not isfinite(self.threshold):
+        if not isinstance(self.threshold, float | int) or not isfinite(self.threshold):
             raise ValueError(f"Exceeds wants a finite threshold; got {self.threshold}.")
 
     def bind(self, likelihood: Likelihood | None) -> Functional:
@@ -100,6 +100,10 @@ class Custom(Target):
     """E g(f) for any link, or any elementwise, twice differentiable torch function g of the latent value."""
 
     g: Link | Callable[[Tensor], Tensor]
+
+    def __post_init__(self) -> None:
+        if not callable(self.g):
+            raise TypeError(f"Custom wants a link or a torch function; got {self.g!r}.")
 
     def __repr__(self) -> str:
         return f"Custom({self.g!r})" if isinstance(self.g, Link) else f"Custom({name_of(self.g)})"

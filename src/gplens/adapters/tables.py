@@ -44,8 +44,8 @@ def read_table(X: Any, what: str, *, vectors: bool = False) -> Table:
 
 def _numbers(X: Any, what: str) -> Tensor:
     if isinstance(X, Tensor):
-        if X.is_complex():
-            raise ValueError(f"{what} is complex; real numbers were wanted.")
+        if X.is_complex() or X.layout is not torch.strided:
+            raise ValueError(f"{what} is {X.dtype}, {X.layout}; a dense tensor of real numbers was wanted.")
         return X.detach().to(device="cpu", dtype=torch.float64, copy=True)  # what the user does to X later is theirs
     try:
         return torch.tensor(_float64(X.to_numpy() if hasattr(X, "to_numpy") else X))
@@ -55,9 +55,13 @@ def _numbers(X: Any, what: str) -> Tensor:
 
 def _float64(X: Any) -> NDArray[np.float64]:
     """Numbers as float64. numpy would also read text and dates, and drop the imaginary part."""
+    if np.ma.is_masked(X):
+        raise TypeError("some of its entries are masked")
     array = np.asarray(X)
     if array.dtype.kind not in "biufO":
         raise TypeError(f"its type is {array.dtype}")
+    if array.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat):
+        raise TypeError("some of its entries are text")
     return array.astype(np.float64)
 
 

@@ -29,6 +29,8 @@ def save(explanation: Explanation, path: Path) -> None:
     }
     tensors = {name: tensor.contiguous() for name, tensor in tensors_of(explanation).items()}
     content = to_bytes(tensors, metadata={"gplens": json.dumps(header)})
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "wb") as file:
@@ -43,7 +45,7 @@ def save(explanation: Explanation, path: Path) -> None:
 
 def load(path: Path) -> Explanation:
     """Read, after checking that the file is whole, ours, and not newer than this version."""
-    if not path.exists():
+    if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     try:
         with safe_open(path, framework="pt") as file:

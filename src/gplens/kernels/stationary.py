@@ -19,6 +19,10 @@ class Stationary(Kernel):
     lengthscale: Float[Tensor, " #d"]
     """One for each feature, or one for all of them."""
 
+    def __post_init__(self) -> None:
+        if not bool((self.lengthscale > 0).all()):
+            raise ValueError(f"{type(self).__name__} wants lengthscales above zero; got {self.lengthscale.tolist()}.")
+
     @abstractmethod
     def profile(self, r2: Batch) -> Batch:
         """h(r2), with h(0) = 1."""

@@ -22,7 +22,7 @@ STALLED = 4
 @final
 @dataclass(frozen=True)
 class Adaptive(Rule):
-    """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance.
+    """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance (4.9).
 
     A panel's error is |Kronrod - Gauss|, which is the error of the lower rule: pessimistic on smooth paths.
     The first panels are at most `reach` lengthscales long, so that no bump of the kernel lies between nodes.
@@ -31,6 +31,10 @@ class Adaptive(Rule):
     reach: float = 3.0
     panels: int = 4096
     """The most panels a path may be cut into in one round; then it is given up as not converged."""
+
+    def __post_init__(self) -> None:
+        if not (self.reach > 0 and self.panels >= 1):
+            raise ValueError(f"Adaptive wants reach > 0 and panels >= 1; got {self.reach} and {self.panels}.")
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
         """Refine all paths; look again at those that seem done, but whose attributions do not add up (4.4)."""

@@ -53,3 +53,35 @@ def test_one_row_on_which_the_model_differs_is_found_among_many() -> None:
         host = model(rows).mean
     assert (ours.prediction - host).abs().max() < 1e-9
     assert ours.provenance.gradients == "autograd"
+
+
+class Renamed(gpytorch.models.ApproximateGP):
+    """Its kernel is not called covar_module, so that it is only seen through forward()."""
+
+    def __init__(self, Z: Tensor, kernel: Kernel) -> None:
+        q = gpytorch.variational.CholeskyVariationalDistribution(len(Z))
+        super().__init__(gpytorch.variational.VariationalStrategy(self, Z, q))
+        self.mean_module, self.k = gpytorch.means.ZeroMean(), kernel
+
+    def forward(self, x: Tensor) -> gpytorch.distributions.MultivariateNormal:
+        return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.k(x))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gpytorch.kernels.MaternKernel(nu=0.5),
+        Exponential(),
+        gpytorch.kernels.RBFKernel() + ScaleKernel(Exponential()),
+    ],
+    ids=["Matern 1/2", "a user's own", "a rough part"],
+)
+def test_a_rough_kernel_under_another_name_is_refused(kernel: Kernel) -> None:
+    torch.manual_seed(0)
+    points = torch.rand(6, 2, dtype=torch.float64)
+    model = Renamed(points, kernel).double()
+    if isinstance(kernel, gpytorch.kernels.AdditiveKernel):
+        kernel.kernels[1].outputscale = 1e-3
+    model.eval()(points)
+    with pytest.raises(ValueError, match="derivative"):
+        gplens.explain(model, points, baseline=0.0, target=gplens.targets.Latent())

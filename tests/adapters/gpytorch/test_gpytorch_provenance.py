@@ -48,7 +48,7 @@ def test_the_names_are_those_of_the_user_s_classes(entry: Entry) -> None:
 @pytest.mark.parametrize("name", ["exact deep kernel", "svgp deep kernel bernoulli float32"])
 def test_a_network_in_forward_is_noted(name: str) -> None:
     expected = (
-        "the prior goes through autograd of forward(): its forward() does more than apply mean_module and covar_module"
+        "the prior goes through autograd of forward(): it is not mean_module and covar_module at the points checked"
     )
     assert expected in provenance(BY_NAME[name]).notes
 

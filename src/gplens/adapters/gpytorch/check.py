@@ -37,7 +37,8 @@ def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: flo
     m, v = process.m(points), process.v(points)
     size = v.abs().max() + host_v.abs().max() + _prior_variance(model, points.to(dtype))
     worst_m = _compare("mean", m, host_m, limit * (host_m.abs().max() + size.sqrt()))
-    worst_v = _compare("variance", v, host_v, limit * size)
+    smallest = gpytorch.settings.min_variance.value(dtype) or 0.0  # what the host raises smaller variances to
+    worst_v = _compare("variance", v, host_v, limit * size + smallest)
     return f"m and v equal the host's in {dtype} to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
 
 

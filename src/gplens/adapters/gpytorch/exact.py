@@ -37,10 +37,15 @@ def _training_data(model: ExactGP) -> tuple[Float[Tensor, "n d"], Float[Tensor, 
         raise ValueError(f"An ExactGP wants a Gaussian likelihood; got {got}. Use an ApproximateGP for that one.")
     inputs, y = model.train_inputs, torch.as_tensor(model.train_targets)
     prior = model.forward(*[x[..., :1, :] for x in inputs])
-    if len(inputs) != 1 or inputs[0].ndim != 2 or isinstance(prior, MultitaskMultivariateNormal):
+    if len(inputs) != 1 or inputs[0].ndim != 2 or y.ndim != 1 or isinstance(prior, MultitaskMultivariateNormal):
         shapes = [tuple(x.shape) for x in inputs]
         raise ValueError(
-            f"The ExactGP has inputs of shape {shapes} and a {type(prior).__name__} prior; wanted is one table of "
-            "inputs and a single output. Explain the outputs of a multi-output model one model at a time."
+            f"The ExactGP has inputs of shape {shapes}, targets of shape {tuple(y.shape)} and a {type(prior).__name__} "
+            "prior; wanted is one table of inputs and a single output. Explain the outputs of a multi-output model one "
+            "model at a time."
+        )
+    if not bool(y.isfinite().all()):
+        raise ValueError(
+            f"{int((~y.isfinite()).sum())} of the {len(y)} training targets are not finite; fit without them."
         )
     return inputs[0], y

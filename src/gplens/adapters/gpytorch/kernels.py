@@ -29,7 +29,7 @@ def translate(kernel: host.Kernel, index: int, features: int) -> kernels.Kernel:
 def by_autograd(kernel: host.Kernel, index: int) -> kernels.Autograd:
     """The host's own kernel as a black box."""
     for part in kernel.modules():
-        _check_smooth(part)
+        check_smooth(part)
     own = kernel[index] if len(kernel.batch_shape) else kernel
 
     def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
@@ -66,12 +66,12 @@ def _rbf(kernel: host.RBFKernel, index: int, features: int) -> kernels.Kernel:
 
 
 def _matern(kernel: host.MaternKernel, index: int, features: int) -> kernels.Kernel:
-    _check_smooth(kernel)
+    check_smooth(kernel)
     smooth = {1.5: kernels.Matern32, 2.5: kernels.Matern52}
     return smooth[kernel.nu](_vector(kernel.lengthscale, index, features))
 
 
-def _check_smooth(kernel: torch.nn.Module) -> None:
+def check_smooth(kernel: torch.nn.Module) -> None:
     """Refuse the host's kernels whose functions have no derivative, wherever they are hidden."""
     if isinstance(kernel, host.MaternKernel) and kernel.nu < 1:
         rough, smooth = f"MaternKernel(nu={kernel.nu})", "nu=1.5 or nu=2.5"

@@ -12,6 +12,7 @@ from torch import Tensor
 from gplens import links
 from gplens.adapters.gpytorch.copies import frozen_copy
 from gplens.adapters.gpytorch.recognise import recognise
+from gplens.adapters.gpytorch.responses import check_gaussian, check_marginal, check_softmax
 from gplens.adapters.gpytorch.smooth import WithoutThreshold
 from gplens.adapters.gpytorch.tails import tail_of
 from gplens.functionals import Expectation, LatentVariance, TotalVariance
@@ -22,6 +23,7 @@ def read_gaussian(likelihood: _GaussianLikelihoodBase) -> Likelihood:
     """y = f + noise: the identity link, whatever the noise."""
     name = type(likelihood).__name__
     copy = frozen_copy(likelihood, torch.float64)
+    check_gaussian(copy, name)
     noise = _noise(copy)
     tasks = copy.num_tasks if isinstance(copy, MultitaskGaussianLikelihood) else None
     response = Expectation((links.Identity(),))
@@ -46,7 +48,8 @@ def _noise(copy: Any) -> tuple[float, ...] | None:
     if isinstance(copy, FixedNoiseGaussianLikelihood):  # called anywhere but on its own points, it adds nothing
         return (float(noise[0]),)
     zero = torch.zeros(1, dtype=torch.float64)
-    return (float((copy(MultivariateNormal(zero, torch.eye(1, dtype=torch.float64)), zero[:, None])).variance - 1),)
+    noisy = copy(MultivariateNormal(zero, torch.eye(1, dtype=torch.float64)), zero[:, None])
+    return tuple((noisy.variance - 1).flatten().tolist())
 
 
 def read_one_dimensional(likelihood: _OneDimensionalLikelihood) -> Likelihood:
@@ -63,6 +66,7 @@ def read_one_dimensional(likelihood: _OneDimensionalLikelihood) -> Likelihood:
         return y.variance + y.mean**2
 
     link = recognise(lambda f: given(f).mean)
+    check_marginal(copy, link, name)
     variance = TotalVariance((link,), (recognise(second),))
     return Likelihood(name, Expectation((link,)), variance, tail_of(given))
 
@@ -70,6 +74,7 @@ def read_one_dimensional(likelihood: _OneDimensionalLikelihood) -> Likelihood:
 def read_softmax(likelihood: SoftmaxLikelihood) -> Likelihood:
     """Classes from latent functions of their own, or, with mixing weights, from mixes of all of them."""
     name, M = type(likelihood).__name__, likelihood.mixing_weights
+    check_softmax(likelihood, name)
     if M is None:
         return Likelihood(name, links.Softmax(), latents=likelihood.num_classes)
     return Likelihood(name, links.MixedSoftmax(M.detach().double()), latents=likelihood.num_features)

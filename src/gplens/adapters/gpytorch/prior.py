@@ -33,25 +33,28 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     """k and mu of latent function `index`: translated if that is what `forward` computes at the points."""
     kernel, mean = getattr(model, "covar_module", None), getattr(model, "mean_module", None)
     if not isinstance(kernel, HostKernel) or not isinstance(mean, HostMean):
-        return _by_forward(model, index, "the model has no covar_module and mean_module")
+        return _by_forward(model, index, points, "the model has no covar_module and mean_module")
     translated = host_kernels.translate(kernel, index, points.shape[1])
     if translated.autograd:
         _check_smooth(translated, points)
     prior = Prior(translated, host_means.translate(mean, index), _black_boxes(translated))
     if not _agrees(prior, model, index, points):
-        return _by_forward(model, index, "its forward() does more than apply mean_module and covar_module")
+        return _by_forward(model, index, points, "it is not mean_module and covar_module at the points checked")
     return prior
 
 
 def _check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
     """Refuse a kernel whose functions have no derivative: E (f(x+h) - f(x))^2 must fall like h^2, not like h.
 
-    The smaller step is one part in a thousand of the spread of the points; 2.8 is the ratio of h^1.5.
+    The steps are a thousandth and a hundred-thousandth of the spread of the points, at which even a small rough part
+    shows; 2.8 is the ratio of h^1.5.
     """
     x = points[:1]
-    h = 1e-3 * (points.amax(0) - points.amin(0)).norm() / len(x[0]) ** 0.5 * torch.ones_like(x)
-    far, near = (kernel.diagonal(x) + kernel.diagonal(x + d) - 2 * kernel(x, x + d)[0] for d in (2 * h, h))
-    if bool(near > 1e-10 * kernel.diagonal(x)) and bool(far < 2.8 * near):
+    spread = (points.amax(0) - points.amin(0)).norm() / len(x[0]) ** 0.5 * torch.ones_like(x)
+    for h in (1e-3 * spread, 1e-5 * spread):
+        far, near = (kernel.diagonal(x) + kernel.diagonal(x + d) - 2 * kernel(x, x + d)[0] for d in (2 * h, h))
+        if not bool(near > 1e-10 * kernel.diagonal(x)) or bool(far >= 2.8 * near):
+            continue
         raise ValueError(
             f"The kernel's functions have no derivative: the variance of f(x + h) - f(x) is {float(far):.3g}, and "
             f"{float(near):.3g} for half the step, where a quarter was wanted. Integrated Gradients does not exist "
@@ -85,7 +88,10 @@ def _pick(batch: Tensor, index: int, event: int) -> Tensor:
     return batch if batch.ndim == event else batch[index if len(batch) > 1 else 0]
 
 
-def _by_forward(model: Any, index: int, why: str) -> Prior:
+def _by_forward(model: Any, index: int, points: Float[Tensor, "k d"], why: str) -> Prior:
+    for part in model.modules():
+        host_kernels.check_smooth(part)
+
     def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         joint = model.forward(torch.cat([X, Z])).lazy_covariance_matrix
         return _pick(joint[..., : len(X), len(X) :].to_dense(), index, 2)
@@ -97,4 +103,5 @@ def _by_forward(model: Any, index: int, why: str) -> Prior:
         return _pick(model.forward(X).mean, index, 1)
 
     kernel = Autograd(pairs, variance, f"{type(model).__name__}.forward")
+    _check_smooth(kernel, points)
     return Prior(kernel, AutogradMean(mean), (f"the prior goes through autograd of forward(): {why}",))

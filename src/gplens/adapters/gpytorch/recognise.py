@@ -10,9 +10,12 @@ from gplens.links import Link
 
 CLOSED = (links.Identity(), links.Softplus(), links.Probit(), links.Sigmoid(), links.Exp(), links.Square())
 """Links with moments of their own. A host's mean function that is one of them, scaled and shifted, becomes it."""
-PROBES = torch.linspace(-30, 30, 241, dtype=torch.float64)
+PROBES = 100 * torch.frac(torch.arange(1, 401, dtype=torch.float64) * 0.6180339887498949) - 50
+"""Latent values within +-50, spread by the golden section so that no period of g can hide between them."""
 SAME = 1e-9
-"""Agreement at the probes, relative to 1 + |g|; torch's softplus is off by 1e-10 past its threshold of 20."""
+"""Agreement at the probes, relative to the part of g that varies."""
+FLOOR = 1e-14
+"""Rounding, relative to how much g varies within +-4: torch's normal cdf is a difference that ends in zero."""
 
 
 def recognise(g: Callable[[Tensor], Tensor], also: tuple[Link, ...] = ()) -> Link:
@@ -23,7 +26,10 @@ def recognise(g: Callable[[Tensor], Tensor], also: tuple[Link, ...] = ()) -> Lin
         own, own_zero, own_one = (link(f) for f in (PROBES, PROBES.new_zeros(1), PROBES.new_ones(1)))
         scale = (one - zero) / (own_one - own_zero)
         offset = zero - scale * own_zero
-        if bool(((scale * own + offset - values).abs() <= SAME * (1 + values.abs())).all()):
+        varying = scale * own
+        size = (values - offset)[PROBES.abs() < 4].abs().max()
+        limit = SAME * varying.abs() + FLOOR * (size + offset.abs() + values.abs())
+        if bool(((varying + offset - values).abs() <= limit).all()):
             return _scaled(link, float(scale), float(offset))
     return links.Quadrature(g)
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import torch
-from gpytorch.distributions import Delta
 from gpytorch.models import ApproximateGP
 from gpytorch.variational import (
+    DeltaVariationalDistribution,
     IndependentMultitaskVariationalStrategy,
     LMCVariationalStrategy,
     UnwhitenedVariationalStrategy,
@@ -117,4 +117,6 @@ def _q_of_u(strategy: Any) -> tuple[Float[Tensor, "*c n"], Float[Tensor, "*c n n
             "Fit it, or load its state, before asking for an explanation."
         )
     q = strategy.variational_distribution
-    return q.mean, q.mean.new_zeros(*q.mean.shape, q.mean.shape[-1]) if isinstance(q, Delta) else q.covariance_matrix
+    if isinstance(strategy._variational_distribution, DeltaVariationalDistribution):
+        return q.mean, q.mean.new_zeros(*q.mean.shape, q.mean.shape[-1])
+    return q.mean, q.covariance_matrix
