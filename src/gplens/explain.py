@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
-from gplens.explanation import Explanation, Provenance, output_index
+from gplens.explanation import Explanation, Provenance, group_columns, output_index
 from gplens.functional import Functional
 from gplens.likelihood import Likelihood
 from gplens.links.softmax.mixed import correlated
@@ -65,6 +65,8 @@ def explain(
     target, rule = _instance(target or Response(), Target, "target"), _instance(rule or Adaptive(), Rule, "rule")
     table, start = read_table(X, "X"), as_baseline(baseline)
     names = _feature_names(table, feature_names, start)
+    if groups is not None:
+        group_columns(names, groups)  # so that a mistake is found before the work
     with torch.inference_mode(False), torch.no_grad():
         starts = start.rows(table.values)
         adapted, known = _adapt(model, likelihood, table.values, starts)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex, final
+from typing import TYPE_CHECKING, Any, SupportsIndex, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -103,7 +103,7 @@ class Explanation:
         the errors, which is what is given.
         A group of several features has no input value of its own: it is NaN there.
         """
-        columns = _columns(self.feature_names, groups)
+        columns = group_columns(self.feature_names, groups)
         return replace(
             self,
             values=_added(self.values, columns),
@@ -167,7 +167,7 @@ def tensors_of(explanation: Explanation) -> dict[str, Tensor]:
     return {name: value for name, value in named.items() if isinstance(value, Tensor)}
 
 
-def _columns(names: tuple[str, ...], groups: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+def group_columns(names: tuple[str, ...], groups: Any) -> dict[str, list[int]]:
     """The columns of each new feature: a group stands where its first feature stood."""
     if not isinstance(groups, Mapping):
         raise TypeError(f'groups is {groups!r}; wanted were names of features by group: {{"hour": ["sin", "cos"]}}.')
