@@ -4,7 +4,7 @@ from gplens.links.affine import Affine
 from gplens.links.exp import Exp
 from gplens.links.identity import Identity
 from gplens.links.laplace_tail import LaplaceTail
-from gplens.links.link import Link, Moments
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.probit import Probit
 from gplens.links.quadrature import Quadrature, QuadratureError
 from gplens.links.sigmoid import Sigmoid
@@ -21,6 +21,7 @@ __all__ = [
     "Link",
     "MixedSoftmax",
     "Moments",
+    "PairMoments",
     "Probit",
     "Quadrature",
     "QuadratureError",

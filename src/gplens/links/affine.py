@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import final
 
-from gplens.links.link import Link, Moments
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.shapes import Batch
 
 
@@ -47,3 +50,11 @@ class Affine(Link):
         """The inner moments, scaled; the offset enters the value alone."""
         value, slope, curvature = self.link.moments(m, v)
         return Moments(self.scale * value + self.offset, self.scale * slope, self.scale * curvature)
+
+    def derivative(self, f: Batch) -> Batch:
+        """Scale g'(f)."""
+        return self.scale * self.link.derivative(f)
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """Those of the inner link times scale^2."""
+        return PairMoments(*(self.scale**2 * E for E in self.link.pair_moments(m, v, c)))

@@ -1,4 +1,4 @@
-"""g, g', g'' of an elementwise torch function, by automatic differentiation."""
+"""Derivatives of an elementwise torch function, by automatic differentiation."""
 
 from collections.abc import Callable
 
@@ -9,18 +9,19 @@ from torch import Tensor
 from gplens.shapes import Batch
 
 
-def differentiate(g: Callable[[Tensor], Tensor], f: Batch) -> Float[Tensor, "3 *batch"]:
-    """g(f), g'(f), g''(f), stacked and detached. No `.grad` is left on f or on what g closes over.
+def differentiate(g: Callable[[Tensor], Tensor], f: Batch, *, order: int = 2) -> Float[Tensor, "k *batch"]:
+    """g(f), g'(f), ... to the order-th derivative, stacked and detached.
 
-    Works whatever the grad or inference mode of the caller.
+    No `.grad` is left on f or on what g closes over. Works whatever the grad or inference mode of the caller.
     """
     with torch.inference_mode(False), torch.enable_grad():
         f = f.detach().clone().requires_grad_()
         y = g(f)
         _check_elementwise(f, y)
-        slope = _derivative(y, f)
-        curvature = _derivative(slope, f)
-        return torch.stack([y, slope, curvature]).detach()
+        values = [y]
+        for _ in range(order):
+            values.append(_derivative(values[-1], f))
+        return torch.stack(values).detach()
 
 
 def _derivative(y: Tensor, f: Tensor) -> Tensor:

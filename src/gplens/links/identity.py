@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from gplens.links.link import Link, Moments
+from gplens.links.joint import check_joint
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.marginal import check_marginal
 from gplens.shapes import Batch
 
@@ -28,3 +31,13 @@ class Identity(Link):
         """(m, 1, 0)  (2.2)."""
         check_marginal(m, v)
         return Moments(m, torch.ones_like(m), torch.zeros_like(m))  # (2.2)
+
+    def derivative(self, f: Batch) -> Batch:
+        """1."""
+        return torch.ones_like(f)
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """(1, 0, 0, 0)  (5.5)."""
+        check_joint(m, v, c)
+        zero = torch.zeros_like(c)
+        return PairMoments(torch.ones_like(c), zero, zero, zero)  # (5.5)

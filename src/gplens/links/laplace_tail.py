@@ -5,8 +5,10 @@ from math import isfinite
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from gplens.links.link import Link, Moments
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.marginal import check_marginal
 from gplens.shapes import Batch
 
@@ -44,3 +46,15 @@ class LaplaceTail(Link):
         p = torch.exp(v / (2 * b**2) - a / b + torch.special.log_ndtr(z - s / b))
         n = torch.exp(v / (2 * b**2) + a / b + torch.special.log_ndtr(-z - s / b))
         return Moments(torch.special.ndtr(-z) + (p - n) / 2, (p + n) / (2 * b), (p - n) / (2 * b**2))
+
+    def derivative(self, f: Batch) -> Batch:
+        """The density of the observation at the shift."""
+        return torch.exp(-(self.shift - f).abs() / self.scale) / (2 * self.scale)
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """Refused: g'' jumps at the shift, so that g''' is not a function."""
+        raise NotImplementedError(
+            f"{self!r} has no pair moments: g'' jumps at f = {self.shift}, and the expectations of g' g''' that error "
+            "bars need have no series that converges. Ask for the attributions without uncertainty, or explain "
+            "the latent function (links.Identity()) or a Gaussian tail (links.Probit(shift, noise))."
+        )

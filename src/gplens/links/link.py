@@ -3,6 +3,9 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+from jaxtyping import Float
+from torch import Tensor
+
 from gplens.shapes import Batch
 
 
@@ -12,6 +15,18 @@ class Moments(NamedTuple):
     value: Batch
     slope: Batch
     curvature: Batch
+
+
+class PairMoments(NamedTuple):
+    """E_ij = E g^(i)(f) g^(j)(f') for all pairs of the nodes of a path; f at the first node, f' at the second  (5.4).
+
+    E21 and E31 are the transposes of E12 and E13.
+    """
+
+    E11: Float[Tensor, "b q q"]
+    E12: Float[Tensor, "b q q"]
+    E13: Float[Tensor, "b q q"]
+    E22: Float[Tensor, "b q q"]
 
 
 class Link(ABC):
@@ -37,3 +52,14 @@ class Link(ABC):
     @abstractmethod
     def moments(self, m: Batch, v: Batch) -> Moments:
         """E g, E g', E g'' under N(m, v), for v >= 0  (2.1)."""
+
+    @abstractmethod
+    def derivative(self, f: Batch) -> Batch:
+        """g' at latent values."""
+
+    @abstractmethod
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """E g^(i)(f) g^(j)(f') for jointly Gaussian values at the q nodes of b paths  (5.4).
+
+        c[b, i, i] may be below v[b, i], by a jitter that is in v alone. |c| may exceed sqrt(v v') by rounding.
+        """

@@ -16,8 +16,8 @@ def check_marginal(m: Tensor, v: Tensor) -> None:
             f"m is {m.dtype} and v {v.dtype}; a link wants one floating dtype and casts nothing. "
             "Convert both, best to float64: m.double(), v.double()."
         )
-    _check_finite("m", m)
-    _check_finite("v", v)
+    check_finite("m", m)
+    check_finite("v", v)
     if bool((v < 0).any()):
         raise ValueError(
             f"{int((v < 0).sum())} of {v.numel()} variances are negative, the smallest {v.min().item():.6g}; "
@@ -26,7 +26,8 @@ def check_marginal(m: Tensor, v: Tensor) -> None:
         )
 
 
-def _check_finite(name: str, x: Tensor) -> None:
+def check_finite(name: str, x: Tensor) -> None:
+    """Refuse NaN and infinity."""
     bad = ~torch.isfinite(x)
     if bool(bad.any()):
         raise ValueError(

@@ -5,8 +5,11 @@ from math import isfinite, pi
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from gplens.links.link import Link, Moments
+from gplens.links.joint import check_joint
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.marginal import check_marginal
 from gplens.shapes import Batch
 
@@ -45,3 +48,23 @@ class Probit(Link):
         u = a / torch.sqrt(s2)
         slope = torch.exp(-(u**2) / 2) / torch.sqrt(2 * pi * s2)  # (2.5b)
         return Moments(torch.special.ndtr(u), slope, -a / s2 * slope)  # (2.5a), (2.5c)
+
+    def derivative(self, f: Batch) -> Batch:
+        """N(f; shift, noise)."""
+        return torch.exp(-((f - self.shift) ** 2) / (2 * self.noise)) / (2 * pi * self.noise) ** 0.5
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """N2(a, a'; 0, S), S = [[noise + v, c], [c, noise + v']], and its derivatives in a and a'  (5.8)."""
+        check_joint(m, v, c)
+        a = m - self.shift
+        a1, a2 = a[:, :, None], a[:, None, :]
+        v1, v2 = v[:, :, None], v[:, None, :]
+        s2 = self.noise + v2
+        gap = torch.clamp(v1 * v2 - c**2, min=0)  # below zero by rounding alone: check_joint
+        det = gap + self.noise * (v1 + v2 + self.noise)
+        rest = a1 - c / s2 * a2  # a less its mean given a', of variance det/s2
+        u1 = rest * s2 / det
+        u2 = (a2 - c * u1) / s2  # u = S^-1 (a, a')
+        E11 = torch.exp(-(a2**2 / s2 + rest * u1) / 2) / (2 * pi * torch.sqrt(det))  # (5.8a)
+        E13 = (u2**2 - (self.noise + v1) / det) * E11  # (5.8c)
+        return PairMoments(E11, -u2 * E11, E13, (u1 * u2 + c / det) * E11)  # (5.8b), (5.8d)

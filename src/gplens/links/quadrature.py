@@ -9,8 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.link import Link, Moments
+from gplens.links.derivatives import differentiate
+from gplens.links.hermite import expect_pairs
+from gplens.links.joint import check_joint
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.marginal import check_marginal
+from gplens.links.resolution import COUNTS as COEFFICIENTS
+from gplens.links.resolution import resolve
 from gplens.links.trapezoid import Level, integrate
 from gplens.shapes import Batch
 
@@ -70,6 +75,42 @@ class Quadrature(Link):
         pairs = zip(means.split(BLOCK), deviations.split(BLOCK), strict=True)
         out = torch.cat([self._refine(*pair) for pair in pairs], dim=-1)
         return Moments(*out.reshape(3, *m.shape))
+
+    def derivative(self, f: Batch) -> Batch:
+        """g' by autograd, detached."""
+        return differentiate(self.g, f, order=1)[1]
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """By the series (5.9), for a g with a third derivative; or a QuadratureError.
+
+        Coefficients are increased until two levels agree and leave out less than `tolerance`, relative to
+        sqrt(max(1, E g^(i)(f)^2) max(1, E g^(j)(f')^2))  (5.11). What `moments` refuses is refused.
+        """
+        check_joint(m, v, c)
+        self.moments(m, v)
+        m, v, c = m.detach(), v.detach(), c.detach()
+        terms, reach, error = resolve(self.g, m.reshape(-1), v.reshape(-1).sqrt(), self.tolerance)
+        bad = ~(error <= self.tolerance)
+        if bool(bad.any()):
+            raise self._pair_failure(m.reshape(-1)[bad], v.reshape(-1)[bad], error[bad], of=m.numel())
+        return expect_pairs(m, v, c, at=self._derivatives, count=terms.reshape(m.shape), reach=reach)
+
+    def _derivatives(self, f: Float[Tensor, "e n"]) -> Float[Tensor, "3 e n"]:
+        """g', g'', g''' at points, in pieces that fit the budget."""
+        out = f.new_empty(3, *f.shape)
+        for rows in torch.arange(len(f), device=f.device).split(max(1, BUDGET // f.shape[-1])):
+            out[:, rows] = differentiate(self.g, f[rows], order=3)[1:]
+        return out
+
+    def _pair_failure(
+        self, m: Float[Tensor, " e"], v: Float[Tensor, " e"], error: Float[Tensor, " e"], *, of: int
+    ) -> QuadratureError:
+        worst = error.argmax()
+        return QuadratureError(
+            f"the pair moments of g have an estimated error of {error[worst].item():.1e} at m={m[worst].item():.6g}, "
+            f"v={v[worst].item():.6g} (the worst of {m.numel()} among {of} nodes) with {COEFFICIENTS[-1]} "
+            f"coefficients; {self.tolerance:.1e} was wanted. Error bars need a third derivative. {REMEDY}"
+        )
 
     def _refine(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"]) -> Float[Tensor, "3 b"]:
         """Double the nodes of the elements that have not converged, and of these alone."""

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from gplens.links.link import Link, Moments
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.sigmoid import Sigmoid, sigmoid_at
 from gplens.shapes import Batch
 
@@ -36,3 +38,14 @@ class SigmoidTaylor(Link):
         _, slope, curvature = sigmoid_at(m)
         third = slope * (1 - 6 * slope)  # s''' = s'(1 - 6 s')
         return Moments(value, slope + v / 2 * third, curvature)  # (2.8)
+
+    def derivative(self, f: Batch) -> Batch:
+        """s' = s(1 - s)."""
+        return sigmoid_at(f).slope
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """Refused: the expansion approximates attributions, and gives them no distribution."""
+        raise NotImplementedError(
+            "SigmoidTaylor has no pair moments: it approximates the expected attribution, not its distribution. "
+            "Use links.Sigmoid(), which is exact, or leave uncertainty out."
+        )

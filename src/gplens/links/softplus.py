@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.link import Link, Moments
-from gplens.links.logistic import expect
+from gplens.links.hermite import expect_pairs
+from gplens.links.link import Link, Moments, PairMoments
+from gplens.links.logistic import expect, terms
 from gplens.shapes import Batch
 
 
@@ -30,6 +31,14 @@ class Softplus(Link):
         """E g, E g', E g''  (2.6), (2.7)."""
         return expect(m, v, at=softplus_at, sharp=positive_part_moments)
 
+    def derivative(self, f: Batch) -> Batch:
+        """The sigmoid."""
+        return torch.sigmoid(f)
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """By the series (5.9) with the terms of `logistic.terms`: absolute error 1e-11, detached."""
+        return expect_pairs(m, v, c, at=softplus_derivatives, count=terms(v))
+
 
 def softplus(f: Batch) -> Batch:
     """log(1 + e^f) = max(f, 0) + log(1 + e^-|f|), which neither overflows nor cancels."""
@@ -40,6 +49,13 @@ def softplus_at(f: Batch) -> Moments:
     """softplus, s, s' = s(1 - s)  at points."""
     s = torch.sigmoid(f)
     return Moments(softplus(f), s, s * torch.sigmoid(-f))
+
+
+def softplus_derivatives(f: Float[Tensor, "e n"]) -> Float[Tensor, "3 e n"]:
+    """s,  s' = s(1 - s),  s'' = s'(1 - 2s)  at points."""
+    s = torch.sigmoid(f)
+    slope = s * torch.sigmoid(-f)
+    return torch.stack([s, slope, slope * (1 - 2 * s)])
 
 
 def positive_part_moments(a: Float[Tensor, "b q"], sd: Float[Tensor, "b 1"]) -> Moments:

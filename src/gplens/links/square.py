@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from gplens.links.link import Link, Moments
+from gplens.links.joint import check_joint
+from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.marginal import check_marginal
 from gplens.shapes import Batch
 
@@ -23,3 +26,13 @@ class Square(Link):
         """(m^2 + v, 2m, 2)  (2.3)."""
         check_marginal(m, v)
         return Moments(m**2 + v, 2 * m, torch.full_like(m, 2))  # (2.3)
+
+    def derivative(self, f: Batch) -> Batch:
+        """2f."""
+        return 2 * f
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """(4(m m' + c), 4m, 0, 4)  (5.6)."""
+        check_joint(m, v, c)
+        E11 = 4 * (m[:, :, None] * m[:, None, :] + c)
+        return PairMoments(E11, (4 * m)[:, :, None].expand_as(c), torch.zeros_like(c), torch.full_like(c, 4))  # (5.6)
