@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.joint import Joint
 from gplens.kernels import Kernel
 from gplens.line import Line, Section
 from gplens.means import ConstantMean, Mean
@@ -106,6 +107,25 @@ class Posterior(Process):
         """As the kernel measures it."""
         return self.kernel.length(line)
 
+    @property
+    def smooth(self) -> bool:
+        """As the kernel."""
+        return all(part.smooth for part in self.kernel.parts())
+
+    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
+        """The prior's moments less those of k A k, with one or both arguments differentiated  (5.13)."""
+        kernel, Z, own = self.kernel, self.Z, self.A.of(latent)
+        at, w = self.along(Line.at(X)), own.whiten(kernel(X, Z)[None])[0, 0]
+        B = own.F[0] @ kernel.gradient(X, Z)
+        c = kernel(X, X) - (w * own.s) @ w.T
+        c_k = kernel.gradient(X, X) - (w * own.s) @ B
+        prior = kernel.mixed(X, X) if full else kernel.mixed_diagonal(X, X)
+        each = torch.eye(self.latents, dtype=X.dtype)[latent].expand(len(X), 1, -1)[..., None]
+        m_k, v_k = at.pull_back(each, None)[:, 0], at.pull_back(torch.zeros_like(each), each)[:, 0]
+        return Joint(
+            at.m[:, latent, 0], at.v[:, latent, 0], c, m_k, v_k, c_k, prior - _products(B, own.s[0], full=full)
+        )
+
     def floats_per_node(self, channels: int) -> int:
         """k and its profile, F k and A k for each latent function, W for each channel; points by autograd."""
         n, d = self.Z.shape
@@ -193,3 +213,13 @@ def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) 
             "A does not belong to this kernel and Z, or is too badly conditioned: add noise or jitter and fit again."
         )
     return v.clamp(min=0)
+
+
+def _products(B: Float[Tensor, "q r d"], s: Float[Tensor, " r"], *, full: bool) -> Float[Tensor, "q q d *d"]:
+    """sum_r s_r B_qrk B_prl, or its diagonal, as matrix products."""
+    q, r, d = B.shape
+    scaled = s[:, None] * B
+    if not full:
+        return (B.permute(2, 0, 1) @ scaled.permute(2, 1, 0)).permute(1, 2, 0)
+    flat = B.transpose(1, 2).reshape(q * d, r) @ scaled.transpose(0, 1).reshape(r, q * d)
+    return flat.view(q, d, q, d).transpose(1, 2)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.joint import Joint
 from gplens.line import Line
 
 
@@ -63,6 +64,15 @@ class Process(ABC):
     @abstractmethod
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """How far the line goes in the units of the kernel that forgets first (4.6)."""
+
+    @property
+    @abstractmethod
+    def smooth(self) -> bool:
+        """Whether all kernels are analytic where their two arguments meet."""
+
+    @abstractmethod
+    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
+        """f and its gradient at points, jointly, for one latent function; all covariances between features if full."""
 
     @abstractmethod
     def floats_per_node(self, channels: int) -> int:
@@ -123,6 +133,19 @@ class Stack(Process):
         """The longest."""
         return reduce(torch.maximum, (part.length(line) for part in self.parts))
 
+    @property
+    def smooth(self) -> bool:
+        """Whether all parts are."""
+        return all(part.smooth for part in self.parts)
+
+    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
+        """That of the part to which the latent function belongs."""
+        for part in self.parts:
+            if latent < part.latents:
+                return part.joint(X, latent, full=full)
+            latent -= part.latents
+        raise IndexError(f"There are {self.latents} latent functions.")
+
     def floats_per_node(self, channels: int) -> int:
         """All of the parts'."""
         return sum(part.floats_per_node(channels) for part in self.parts)
@@ -182,6 +205,19 @@ class Mix(Process):
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """As the base."""
         return self.base.length(line)
+
+    @property
+    def smooth(self) -> bool:
+        """As the base."""
+        return self.base.smooth
+
+    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
+        """The sum of independent latent functions, weighted."""
+        total = self.base.joint(X, 0, full=full)
+        total = total.mixed(float(self.weights[latent, 0]), total, 0.0)
+        for i in range(1, self.base.latents):
+            total = total.mixed(1.0, self.base.joint(X, i, full=full), float(self.weights[latent, i]))
+        return total.with_jitter(self.jitter)
 
     def floats_per_node(self, channels: int) -> int:
         """As the base."""

@@ -32,6 +32,10 @@ class Quadratic:
         s, Q = torch.linalg.eigh((A + A.mT) / 2)
         return Quadratic(Q.mT.contiguous(), s)
 
+    def of(self, latent: int) -> "Quadratic":
+        """That of one latent function."""
+        return Quadratic(*(part[[latent if len(part) > 1 else 0]] for part in (self.F, self.s)))
+
     def whiten(self, k: Float[Tensor, "b q n"]) -> Float[Tensor, "b #c q r"]:
         """F k."""
         return k[:, None] @ self.F.mT

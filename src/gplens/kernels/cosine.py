@@ -22,3 +22,8 @@ class Cosine(Stationary):
     def slope(self, r2: Batch) -> Batch:
         """-(pi^2/2) sinc(r)."""
         return -(pi**2 / 2) * torch.sinc(r2.sqrt())
+
+    def bend(self, r2: Batch) -> Batch:
+        """pi^2 (sinc(r) - cos(pi r))."""
+        r = r2.sqrt()
+        return pi**2 * (torch.sinc(r) - torch.cos(pi * r))

@@ -27,6 +27,10 @@ class DotProduct(Kernel):
     def slope(self, s: Batch) -> Batch:
         """dh/ds."""
 
+    @abstractmethod
+    def bend(self, s: Batch) -> Batch:
+        """d2h/ds2."""
+
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         """h(x' diag(a) z)."""
         return self.profile((X * self.variance) @ Z.T)
@@ -53,6 +57,17 @@ class DotProduct(Kernel):
             return W.sum(2, keepdim=True) * ax0[:, None] + moment * ad[:, None]
 
         return Section(self.profile(s), pull_back)
+
+    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+        """h' a_k delta_kl + h'' a_k y_k a_l x_l  (5.12b)."""
+        s, a = (X * self.variance) @ Y.T, self.variance.expand(X.shape[1])
+        outer = (a * Y)[None, :, :, None] * (a * X)[:, None, None, :]
+        return self.slope(s)[..., None, None] * torch.diag(a) + self.bend(s)[..., None, None] * outer
+
+    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        """The entries k = l."""
+        s, a = (X * self.variance) @ Y.T, self.variance
+        return self.slope(s)[..., None] * a + self.bend(s)[..., None] * (a * Y)[None] * (a * X)[:, None]
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Zero: a polynomial in t has no scale that could be stepped over."""

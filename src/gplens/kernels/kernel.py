@@ -11,6 +11,9 @@ from gplens.line import Line, Section, autograd_section
 CHORDS = 64
 """Pieces into which a path is cut where only the kernel's values can tell how long it is."""
 
+BLOCK = 256
+"""Points y at a time in the gradient of a kernel: each is a channel of its own."""
+
 
 class Kernel(ABC):
     """k(x, z), differentiable in x everywhere.
@@ -24,6 +27,11 @@ class Kernel(ABC):
         """Whether the gradient, or that of a part, comes from autograd rather than from a formula."""
         inherited = type(self).along is Kernel.along
         return inherited or any(part.autograd for part in self.parts() if part is not self)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether k(x, y) is analytic at x = y. What is not known is taken not to be."""
+        return not self.autograd
 
     def parts(self) -> "tuple[Kernel, ...]":
         """The kernels it is made of, at any depth; a simple kernel is its own only part."""
@@ -45,6 +53,28 @@ class Kernel(ABC):
         """k(x(t_q), x(t_q)): values (b, q)."""
         return autograd_section(lambda x: self.diagonal(x.flatten(0, 1)).unflatten(0, x.shape[:2]), line)
 
+    def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        """d_k k(x_i, y_j): the pull-back of one channel for each y, some of them at a time."""
+        return torch.cat([self._gradient(X, some) for some in Y.split(BLOCK)], dim=1)
+
+    def _gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        each = torch.eye(len(Y), dtype=X.dtype).expand(len(X), -1, -1)[:, :, None]
+        return self.along(Line.at(X), Y).pull_back(each)
+
+    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+        """d_k d_l' k(x_i, y_j), the derivative in both arguments (5.12); by autograd, one pass for each i and k."""
+        with torch.enable_grad():
+            x, y = X.detach().requires_grad_(), Y.detach().requires_grad_()
+            V = torch.zeros(len(X), len(Y), dtype=X.dtype, requires_grad=True)
+            weighted = _grad(self(x, y), x, V)  # sum_j V_ij d_k k_ij: linear in V, whose coefficients are wanted
+            slopes = [_grad(weighted[:, k].sum(), V) for k in range(X.shape[1])]
+            rows = [torch.stack([_grad(slope[i].sum(), y) for slope in slopes], dim=1) for i in range(len(X))]
+        return torch.stack(rows).detach()
+
+    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        """d_k d_k' k(x_i, y_j)."""
+        return self.mixed(X, Y).diagonal(dim1=2, dim2=3)
+
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """How far the line goes, in units over which the kernel forgets: |d| in lengthscales (4.6).
 
@@ -61,3 +91,10 @@ class Kernel(ABC):
         here, next_ = k.diagonal()[:-1], k.diagonal()[1:]
         squared = (here + next_ - 2 * k.diagonal(offset=1)).clamp(min=0)  # rounding may leave -1e-16
         return (squared / here).nan_to_num().sqrt().sum()
+
+
+def _grad(of: Tensor, by: Tensor, weights: Tensor | None = None) -> Tensor:
+    """A derivative that can be differentiated again; zero where there is no dependence."""
+    if not of.requires_grad:
+        return torch.zeros_like(by)
+    return torch.autograd.grad(of, by, weights, create_graph=True, materialize_grads=True)[0]

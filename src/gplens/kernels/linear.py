@@ -21,3 +21,7 @@ class Linear(DotProduct):
     def slope(self, s: Batch) -> Batch:
         """1."""
         return torch.ones_like(s)
+
+    def bend(self, s: Batch) -> Batch:
+        """0."""
+        return torch.zeros_like(s)

@@ -53,6 +53,23 @@ class Periodic(Kernel):
         """Constant one."""
         return constant_section(torch.ones_like(line.t), line.d.shape[1])
 
+    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+        """k (rate_k^2 cos(a_k - b_k) / l_k delta_kl - D_k D_l),  D = (rate/l) sin(a - b)  (5.12c)."""
+        k, curve, D = self._second(X, Y)
+        return k[..., None, None] * (torch.diag_embed(curve) - D[..., None] * D[..., None, :])
+
+    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        """The entries k = l."""
+        k, curve, D = self._second(X, Y)
+        return k[..., None] * (curve - D**2)
+
+    def _second(
+        self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]
+    ) -> tuple[Float[Tensor, "u w"], Float[Tensor, "u w d"], Float[Tensor, "u w d"]]:
+        rate = 2 * pi / self.period
+        angle = rate * (X[:, None] - Y)
+        return self(X, Y), rate**2 * angle.cos() / self.lengthscale, rate * angle.sin() / self.lengthscale
+
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Half turns, each as long as its sharpest peak is narrow: sum_k 2 |d_k| / p_k max(1, l_k^-1/2)."""
         return (2 * (line.d / self.period).abs() * self.lengthscale.rsqrt().clamp(min=1)).sum(1)

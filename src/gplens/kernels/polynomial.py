@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -25,3 +26,9 @@ class Polynomial(DotProduct):
     def slope(self, s: Batch) -> Batch:
         """power (s + offset)^(power - 1)."""
         return self.power * (s + self.offset) ** (self.power - 1)
+
+    def bend(self, s: Batch) -> Batch:
+        """power (power - 1) (s + offset)^(power - 2)."""
+        if self.power == 1:
+            return torch.zeros_like(s)
+        return self.power * (self.power - 1) * (s + self.offset) ** (self.power - 2)

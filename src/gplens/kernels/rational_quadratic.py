@@ -24,3 +24,7 @@ class RationalQuadratic(Stationary):
     def slope(self, r2: Batch) -> Batch:
         """-1/2 (1 + r2 / (2 alpha))^(-alpha - 1)."""
         return -((1 + r2 / (2 * self.alpha)) ** (-self.alpha - 1)) / 2
+
+    def bend(self, r2: Batch) -> Batch:
+        """(1 + 1/alpha) r2 (1 + r2 / (2 alpha))^(-alpha - 2)."""
+        return (1 + 1 / self.alpha) * r2 * (1 + r2 / (2 * self.alpha)) ** (-self.alpha - 2)

@@ -21,3 +21,7 @@ class RBF(Stationary):
     def slope(self, r2: Batch) -> Batch:
         """-exp(-r2/2) / 2."""
         return -torch.exp(-r2 / 2) / 2
+
+    def bend(self, r2: Batch) -> Batch:
+        """r2 exp(-r2/2)."""
+        return r2 * torch.exp(-r2 / 2)

@@ -31,6 +31,10 @@ class Stationary(Kernel):
     def slope(self, r2: Batch) -> Batch:
         """dh/dr2, finite at r2 = 0."""
 
+    @abstractmethod
+    def bend(self, r2: Batch) -> Batch:
+        """4 r2 d2h/dr2^2, which is finite, and zero at r2 = 0, for all of them."""
+
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         """h(r2) with the distances summed feature by feature, so that r2(x, x) = 0 exactly."""
         scale = self.lengthscale
@@ -63,6 +67,31 @@ class Stationary(Kernel):
     def along_diagonal(self, line: Line) -> Section:
         """Constant one."""
         return constant_section(torch.ones_like(line.t), line.d.shape[1])
+
+    def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        """2 h' (x - y) / l^2."""
+        e = (X[:, None] - Y) / self.lengthscale
+        return 2 * self.slope((e**2).sum(2))[..., None] * e / self.lengthscale
+
+    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+        """-2 h' delta_kl / l_k^2 - 4 h'' e_k e_l / (l_k l_l),  e = (x - y) / l  (5.12a)."""
+        isotropic, along, unit = self._second(X, Y)
+        outer = along[..., None, None] * unit[..., None] * unit[..., None, :]
+        return torch.diag_embed(isotropic[..., None] / self.lengthscale.expand(X.shape[1]) ** 2) - outer
+
+    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        """The entries k = l."""
+        isotropic, along, unit = self._second(X, Y)
+        return isotropic[..., None] / self.lengthscale**2 - along[..., None] * unit**2
+
+    def _second(
+        self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]
+    ) -> tuple[Float[Tensor, "u w"], Float[Tensor, "u w"], Float[Tensor, "u w d"]]:
+        """-2 h', 4 r2 h'', and the direction (x - y) / (l r) over l; where x = y its factor is zero."""
+        e = (X[:, None] - Y) / self.lengthscale
+        r2 = (e**2).sum(2)
+        unit = e / torch.where(r2 > 0, r2, 1).sqrt()[..., None] / self.lengthscale
+        return -2 * self.slope(r2), self.bend(r2), unit
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """|d| in lengthscales."""
