@@ -74,8 +74,8 @@ def test_a_model_that_is_not_a_gaussian_process_is_refused(model: object) -> Non
 def test_a_class_in_place_of_an_instance_is_refused() -> None:
     refused(TypeError, "Got the class Posterior; wanted was a fitted instance", model=Posterior)
     refused(TypeError, "Got the class Exp", likelihood=Exp)
-    refused(TypeError, "target is <class .*wanted was an object of gplens.targets", target=gplens.targets.Latent)
-    refused(TypeError, "rule is <class .*wanted was an object of gplens.rules", rule=GaussLegendre)
+    refused(TypeError, "target is <class .*wanted was an object such as gplens.targets", target=gplens.targets.Latent)
+    refused(TypeError, "rule is <class .*wanted was an object such as gplens.rules", rule=GaussLegendre)
 
 
 def test_strings_in_place_of_objects_are_refused() -> None:

@@ -9,17 +9,21 @@ from gplens.likelihood import Likelihood
 from gplens.posterior import Posterior
 from gplens.process import Mix, Process, Stack
 from gplens.quadratic import Quadratic
+from gplens.uncertainty import Diagonal, Full, Samples
 
 __version__ = _version("gplens")
 
 __all__ = [
+    "Diagonal",
     "Explanation",
+    "Full",
     "Likelihood",
     "Mix",
     "Posterior",
     "Process",
     "Provenance",
     "Quadratic",
+    "Samples",
     "Stack",
     "baselines",
     "datasets",

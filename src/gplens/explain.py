@@ -1,11 +1,12 @@
 """The one verb: adapt the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, SupportsIndex, TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
@@ -20,6 +21,8 @@ from gplens.paths.attribution import Attribution, Question
 from gplens.paths.rules import Rule
 from gplens.process import Mix, Process
 from gplens.targets import Response, Target
+from gplens.uncertainty import Diagonal, Full, Samples, Uncertainty
+from gplens.uncertainty.engine import Spread, check_request, spread
 
 CHECKED = 64
 """The most inputs, and as many baselines, at which an adapter compares itself with the host."""
@@ -38,6 +41,7 @@ def explain(
     outputs: SupportsIndex | str | Sequence[SupportsIndex | str] | None = None,
     rule: Rule | None = None,
     tolerance: float | None = None,
+    uncertainty: Uncertainty | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Explanation:
@@ -56,6 +60,8 @@ def explain(
         tolerance: the error of every attribution relative to the larger of |T(x) - T(x0)| and the input's largest
             attribution: 1e-6 if None, or 1e-4 where only Monte Carlo will do (correlated classes). Rows that miss it
             say so in `converged`.
+        uncertainty: gplens.Diagonal(), Full() or Samples(count, seed): how sure the model is of each attribution.
+            Nothing of it is computed if None.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
 
@@ -63,6 +69,8 @@ def explain(
         ValueError, TypeError: what was got, what was wanted and what to do. Nothing is half done.
     """
     target, rule = _instance(target or Response(), Target, "target"), _instance(rule or Adaptive(), Rule, "rule")
+    if uncertainty is not None:
+        _instance(uncertainty, Uncertainty, "uncertainty")
     table, start = read_table(X, "X"), as_baseline(baseline)
     names = _feature_names(table, feature_names, start)
     if groups is not None:
@@ -73,11 +81,68 @@ def explain(
         process, functional = _functional(target, known, adapted)
         tolerance = _tolerance(tolerance, functional)
         chosen, output_names = _outputs(outputs, functional, process.latents)
+        request = None if uncertainty is None else _request(uncertainty, groups, start)
+        if request is not None:
+            check_request(functional, process.latents, process.features, chosen, request)
         question = Question(process, functional.within(tolerance), chosen, rule, tolerance)
         found = question.answer(table.values, starts)
+        sure = None if request is None else _spread(question, table, starts, found, request)
     provenance = _provenance(adapted, known, target, start, rule, tolerance)
     explanation = _explanation(found, table, start, starts, names, output_names, provenance)
+    if sure is not None:
+        explanation = _with_spread(explanation, sure, request, functional, chosen)
     return explanation if groups is None else explanation.group(groups)
+
+
+def _request(uncertainty: Uncertainty, groups: object, start: Baseline) -> Uncertainty:
+    """What is to be computed; a group's standard deviation needs the covariances of its features."""
+    if start.background:
+        raise ValueError(
+            "The uncertainty of an average over a background is not available: its paths are correlated. Use a single "
+            "baseline, such as gplens.baselines.Mean(X)."
+        )
+    return Full() if groups and isinstance(uncertainty, Diagonal) else uncertainty
+
+
+def _spread(
+    question: Question, table: Table, starts: Float[Tensor, "#b 1 d"], found: Attribution, request: Uncertainty
+) -> Spread:
+    process, functional, outputs = question.process, question.functional, question.outputs
+    values, tolerance = found.integral.values, question.tolerance
+    return spread(process, functional, outputs, table.values, starts[:, 0], values, request, tolerance)
+
+
+def _with_spread(
+    explanation: Explanation,
+    sure: Spread,
+    request: Uncertainty | None,
+    functional: Functional,
+    outputs: tuple[int, ...],
+) -> Explanation:
+    """The explanation with its error bars, without an axis of outputs where there is only one."""
+    single = explanation.output_names is None
+
+    def shaped(tensor: Tensor | None, axis: int = 1) -> Tensor | None:
+        return tensor.squeeze(axis) if tensor is not None and single else tensor
+
+    links = [functional.link_of(output) for output in outputs]
+    return replace(
+        explanation,
+        std=shaped(sure.std),
+        std_error=shaped(sure.std_error),
+        covariance=shaped(sure.covariance),
+        draws=shaped(sure.draws, 2),
+        joint_draws=not isinstance(request, Samples) or request.joint,
+        gaussian=all(link is not None and not link.needs_variance for link in links),
+        converged=_both(explanation.converged, sure.converged),
+    )
+
+
+def _both(values: Bool[Tensor, " b"] | None, deviations: Bool[Tensor, " b"]) -> Bool[Tensor, " b"] | None:
+    """Whether values and deviations converged; a rule that cannot tell says nothing unless the deviations did not."""
+    if values is None:
+        return None if bool(deviations.all()) else deviations
+    return values & deviations
 
 
 def _explanation(
@@ -208,8 +273,12 @@ def _tolerance(asked: Any, functional: Functional) -> float:
 
 def _instance(thing: T, kind: type[T], what: str) -> T:
     if not isinstance(thing, kind):
-        raise TypeError(f"{what} is {thing!r}; wanted was an object of gplens.{what}s, such as {EXAMPLES[what]}.")
+        raise TypeError(f"{what} is {thing!r}; wanted was an object such as {EXAMPLES[what]}.")
     return thing
 
 
-EXAMPLES = {"target": "gplens.targets.Latent()", "rule": "gplens.rules.GaussLegendre(16)"}
+EXAMPLES = {
+    "target": "gplens.targets.Latent()",
+    "rule": "gplens.rules.GaussLegendre(16)",
+    "uncertainty": "gplens.Diagonal()",
+}

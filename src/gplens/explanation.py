@@ -11,6 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.text import describe
+from gplens.uncertainty import statistics
+from gplens.uncertainty.grouping import contrasted_spread, grouped_spread
 
 if TYPE_CHECKING:
     import pandas
@@ -25,6 +27,10 @@ BY_ROW = (
     "converged",
     "inputs",
     "standard_error",
+    "std",
+    "std_error",
+    "covariance",
+    "draws",
 )
 """The fields with one entry for each input."""
 
@@ -79,6 +85,18 @@ class Explanation:
     """Whether `baseline` is a background that all inputs share, rather than a row for each."""
     standard_error: Float[Tensor, "b *c d"] | None = None
     """Monte Carlo error of every value, where draws were unavoidable; else None."""
+    std: Float[Tensor, "b *c d"] | None = None
+    """Posterior standard deviation of every attribution: how sure the model is of it. None unless asked for."""
+    std_error: Float[Tensor, "b *c d"] | None = None
+    """Monte Carlo error of std, where it is not exact (softmax)."""
+    covariance: Float[Tensor, "b *c d d"] | None = None
+    """Posterior covariance of the attributions of an output. None unless asked for."""
+    draws: Float[Tensor, "b draws *c d"] | None = None
+    """Posterior draws of the attributions. None unless asked for."""
+    joint_draws: bool = True
+    """Whether the draws of an input belong together, rather than each attribution being drawn on its own."""
+    gaussian: bool = False
+    """Whether the attributions are exactly Gaussian: those of a latent function, or through the identity link."""
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -106,6 +124,7 @@ class Explanation:
         columns = group_columns(self.feature_names, groups)
         return replace(
             self,
+            **grouped_spread(self, list(columns.values())),
             values=_added(self.values, columns),
             error=None if self.error is None else _added(self.error, columns),
             standard_error=None if self.standard_error is None else _added(self.standard_error, columns),
@@ -125,9 +144,26 @@ class Explanation:
         }
         differences = ("values", "prediction", "baseline_prediction", "gap")
         both = {name: getattr(self, name)[:, i] - getattr(self, name)[:, j] for name in differences}
+        both |= contrasted_spread(self, i, j)
         target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
         provenance = replace(self.provenance, target=target)
         return replace(self, **both, **errors, output_names=None, provenance=provenance)
+
+    def interval(self, level: float = 0.9) -> tuple[Float[Tensor, "b *c d"], Float[Tensor, "b *c d"]]:
+        """Lower and upper ends of the central posterior interval of every attribution."""
+        return statistics.interval(self, level)
+
+    def probability_positive(self) -> Float[Tensor, "b *c d"]:
+        """The posterior probability that an attribution is above zero."""
+        return statistics.probability_positive(self)
+
+    def probability_larger(self, feature_a: str, feature_b: str) -> Float[Tensor, "b *c"]:
+        """The posterior probability that the attribution of feature_a is larger in size than that of feature_b."""
+        return statistics.probability_larger(self, feature_a, feature_b)
+
+    def rank_probabilities(self) -> Float[Tensor, "b *c d d"]:
+        """The posterior probability that feature k has the r-th largest attribution in size, at [..., k, r]."""
+        return statistics.rank_probabilities(self)
 
     def to_frame(self) -> "pandas.DataFrame":
         """A row for each input, output and feature (needs pandas: `pip install gplens[pandas]`)."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.links.link import Link
 from gplens.process import Marginals
 
 ACCURACY = 1e-10
@@ -51,6 +52,20 @@ class Functional(ABC):
     def within(self, tolerance: float) -> "Functional":
         """The functional to an accuracy that a relative tolerance of attributions wants."""
         return self
+
+    def link_of(self, output: int) -> Link | None:
+        """The link of an output that is the expectation of a function of its own latent value; else None."""
+        return None
+
+    def slopes(
+        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
+    ) -> Float[Tensor, "s o l q"]:
+        """dT/df of the random target T(f) at latent paths, averaged over N(0, extra) around them  (5.15)."""
+        raise ValueError(
+            f"{self!r} is not a function of the random latent values but of their distribution (or an approximation "
+            "of one), so that its attributions have no posterior uncertainty. Ask for it without uncertainty=, or "
+            "explain the response or the latent function."
+        )
 
     @abstractmethod
     def count(self, latents: int) -> int:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.functional import ACCURACY, Functional, Jet
+from gplens.links.identity import Identity
 from gplens.links.link import Link, Moments
 from gplens.process import Marginals
 
@@ -46,6 +47,25 @@ class Expectation(Elementwise):
         """Infinite for a named approximation."""
         return ACCURACY if all(link.exact for link in self.links) else torch.inf
 
+    def link_of(self, output: int) -> Link | None:
+        """Its own, if that is exact."""
+        link = self.links[output if len(self.links) > 1 else 0]
+        return link if link.exact else None
+
+    def slopes(
+        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
+    ) -> Float[Tensor, "s o l q"]:
+        """g' of each output's own latent value, zero in the others."""
+        links = [self.link_of(output) for output in outputs]
+        if any(link is None for link in links):
+            return super().slopes(f, extra, outputs)
+        out = f.new_zeros(len(f), len(outputs), *f.shape[1:])
+        for i, (output, link) in enumerate(zip(outputs, links, strict=True)):
+            assert link is not None
+            own, v = f[:, output], extra[output].expand(f[:, output].shape)
+            out[:, i, output] = link.moments(own, v).slope if bool(v.any()) else link.derivative(own)
+        return out
+
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         """The moments of the links."""
         m = marginals.m[:, list(outputs)]
@@ -73,6 +93,16 @@ def moments_of(
 @dataclass(frozen=True)
 class LatentMean(Elementwise):
     """psi = m."""
+
+    def link_of(self, output: int) -> Link:
+        """The identity."""
+        return Identity()
+
+    def slopes(
+        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
+    ) -> Float[Tensor, "s o l q"]:
+        """One for the output's own latent function."""
+        return Expectation((Identity(),)).slopes(f, extra, outputs)
 
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         """psi_m = 1, and no variance."""

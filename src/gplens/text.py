@@ -43,7 +43,8 @@ def _table(e: "Explanation", i: int, j: int | None) -> str:
     for k in order[:FEATURES]:
         value, given = float(values[k]), "" if e.inputs[i, k].isnan() else f"= {float(e.inputs[i, k]):.6g}"
         bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / top)
-        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}  {bar}".rstrip())
+        sure = "" if e.std is None else f" +- {float(e.std[(*at, k)]):<9.3g}"
+        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}{sure}  {bar}".rstrip())
     if len(order) > FEATURES:
         rest = float(values[order[FEATURES:]].sum())
         lines.append(f"    {_count(len(order) - FEATURES, 'other feature')}: {rest:+.5g}")

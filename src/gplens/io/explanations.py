@@ -25,6 +25,8 @@ def save(explanation: Explanation, path: Path) -> None:
         "feature_names": explanation.feature_names,
         "output_names": explanation.output_names,
         "background": explanation.background,
+        "joint_draws": explanation.joint_draws,
+        "gaussian": explanation.gaussian,
         "provenance": asdict(explanation.provenance),
     }
     tensors = {name: tensor.contiguous() for name, tensor in tensors_of(explanation).items()}
@@ -76,11 +78,13 @@ def _build(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> Ex
     outputs = header["output_names"]
     try:
         return Explanation(
-            **{"error": None, "converged": None, "standard_error": None, **tensors},  # pyright: ignore[reportArgumentType]
+            **{"error": None, "converged": None, **tensors},  # pyright: ignore[reportArgumentType]
             feature_names=tuple(header["feature_names"]),
             output_names=None if outputs is None else tuple(outputs),
             provenance=Provenance(**provenance),
             background=header["background"],
+            joint_draws=header["joint_draws"],
+            gaussian=header["gaussian"],
         )
     except TypeError as cause:
         raise ValueError(f"{path} lacks a part of an explanation ({cause}).") from cause

@@ -23,7 +23,7 @@ def to_frame(explanation: "Explanation") -> pandas.DataFrame:
     if not e.background:
         columns["baseline"] = e.baseline[row, feature].numpy()
     columns["attribution"] = e.values.flatten().numpy()
-    for name in ("error", "standard_error"):
+    for name in ("std", "std_error", "error", "standard_error"):
         if (own := getattr(e, name)) is not None:
             columns[name] = own.flatten().numpy()
     for name in ("prediction", "baseline_prediction", "gap"):

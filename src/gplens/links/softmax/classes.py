@@ -82,6 +82,14 @@ class Softmax(ClassProbabilities):
         """A hundredth of the attributions' tolerance, but no more than 1e-9."""
         return replace(self, tolerance=max(FINEST, min(self.tolerance, SHARE * tolerance)))
 
+    def slopes(
+        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
+    ) -> Float[Tensor, "s o l q"]:
+        """S_c (delta_cj - S_j) at the paths; `extra`, the host's jitter, changes it by no more than itself."""
+        S = torch.softmax(f, dim=1)
+        chosen = one_hot(torch.tensor(outputs), f.shape[1]).to(f.dtype)[:, :, None]
+        return S[:, list(outputs), None] * (chosen - S[:, None])
+
     def contract(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], a: Float[Tensor, "e p c"]) -> Contraction:
         """By the integral."""
         return contract(m, v, a, tolerance=self.tolerance)

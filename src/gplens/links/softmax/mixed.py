@@ -70,6 +70,15 @@ class SampledSoftmax(Sampled):
         value, by_m, by_v = (torch.cat(group, dim=1).unflatten(0, (b, q)) for group in zip(*parts, strict=True))
         return Jet(value.mT, by_m.movedim(1, 3), by_v.movedim(1, 3))
 
+    def slopes(
+        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
+    ) -> Float[Tensor, "s o l q"]:
+        """S_c (M_cl - mu_l) at the paths; jitter, inside or on the logits, changes it by no more than itself."""
+        M = self.mixing(f.shape[1])
+        S = torch.softmax(M @ f, dim=1)
+        mu = M.T @ S
+        return S[:, list(outputs), None] * (M[list(outputs)][:, :, None] - mu[:, None])
+
     def _replicate(
         self, r: int, m: Float[Tensor, "e l"], v: Float[Tensor, "e l"], classes: list[int]
     ) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,69 @@
+"""The second completeness law (5.3) for GPyTorch models: jitter, float32, kernels by autograd, mixes of tasks."""
+
+import gpytorch
+import pytest
+import torch
+from gpytorch.kernels import RBFKernel, ScaleKernel, SpectralMixtureKernel
+from gpytorch.means import ConstantMean
+from gpytorch_models import Sparse
+from torch import Tensor
+
+from gplens import Full, Mix, Stack, explain
+from gplens.adapters.registry import adapt
+from gplens.links import Probit
+from gplens.process import Process
+from oracles.error_bars import Function, G, variance_of_change
+
+
+def law(process: Process, latent: int, covariance: Tensor, x: Tensor, x0: Tensor, g: Function) -> None:
+    """Jitter is in v, not in c: what is random is E[g(f + N(0, jitter)) given f], here by three Hermite nodes."""
+    j = process.joint(torch.stack([x, x0]), latent, full=False)
+    step = (3 * (j.v - j.c.diagonal()).max().clamp(min=0)).sqrt()
+    variance, _ = variance_of_change(j.m, j.c, lambda f: 2 / 3 * g(f) + (g(f + step) + g(f - step)) / 6)
+    torch.testing.assert_close(covariance.sum(), variance, rtol=1e-6, atol=1e-9)
+
+
+def model(kernel: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
+    torch.manual_seed(5)
+    own = Sparse(torch.randn(6, 3, dtype=dtype), kernel, ConstantMean()).to(dtype)
+    own.variational_strategy._variational_distribution.variational_mean.data.normal_()
+    own.variational_strategy.variational_params_initialized.fill_(1)
+    return own.eval()
+
+
+CASES = [
+    ("bernoulli", lambda: gpytorch.likelihoods.BernoulliLikelihood(), G["Probit"]),
+    ("poisson", lambda: gpytorch.likelihoods.PoissonLikelihood(), G["Softplus"]),
+]
+
+
+@pytest.mark.parametrize(("name", "likelihood", "g"), CASES, ids=[name for name, *_ in CASES])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_sparse_models_satisfy_the_law(name: str, likelihood: object, g: Function, dtype: torch.dtype) -> None:
+    own, X = model(ScaleKernel(RBFKernel(ard_num_dims=3)), dtype), torch.randn(2, 3, dtype=torch.float64)
+    e = explain(own, X[:1], baseline=X[1], likelihood=likelihood(), uncertainty=Full(), tolerance=1e-8)  # type: ignore[operator]
+    assert e.covariance is not None
+    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], g)
+
+
+def test_a_kernel_by_autograd_satisfies_the_law() -> None:
+    torch.manual_seed(6)
+    own, X = (
+        model(SpectralMixtureKernel(num_mixtures=2, ard_num_dims=3), torch.float64),
+        0.3 * torch.randn(2, 3).double(),
+    )
+    e = explain(own, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full())
+    assert e.provenance.gradients == "autograd"
+    assert e.covariance is not None
+    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])
+
+
+def test_a_mix_of_tasks_satisfies_the_law() -> None:
+    """As LMC makes it: the jitter of the mix is in v alone."""
+    parts = [adapt(model(RBFKernel(), torch.float64), torch.zeros(1, 3).double()).process for _ in range(2)]
+    mix = Mix(Stack(tuple(parts)), torch.tensor([[1.0, -0.5], [0.3, 2.0]]).double(), jitter=1e-6)
+    X = torch.randn(2, 3, dtype=torch.float64)
+    e = explain(mix, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
+    assert e.covariance is not None
+    for task in range(2):
+        law(mix, task, e.covariance[0, task], X[0], X[1], G["Probit"])
