@@ -1,5 +1,5 @@
 # `make run` shows what gplens does; `make test` is what decides whether a change lands. Both set themselves up.
-.PHONY: run test lint types unit format clean
+.PHONY: run test lint types unit bench format clean
 
 BIN := .venv/bin
 WORKERS ?= 2
@@ -18,6 +18,9 @@ types: .venv/installed
 
 unit: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+bench: .venv/installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .
