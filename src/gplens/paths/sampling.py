@@ -27,7 +27,7 @@ def answer_by_sampling(
         found = _replaced(found, missed, _once(question, functional, x[missed], starts))
         missed = ~_met(found, question.tolerance)
     own = found.integral
-    converged = None if own.converged is None else own.converged & ~missed
+    converged = ~missed if own.converged is None else own.converged & ~missed  # the draws can tell, whatever the rule
     return replace(found, integral=replace(own, converged=converged))
 
 

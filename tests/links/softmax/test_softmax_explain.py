@@ -143,6 +143,9 @@ def test_a_tolerance_that_draws_cannot_reach_is_said_to_be_missed() -> None:
     ours = gplens.explain(process, X[:1], baseline=0.0, likelihood=mixed, tolerance=1e-12)
     assert not bool(ours.converged.any())
     assert "NOT CONVERGED" in repr(ours)
+    fixed = gplens.rules.GaussLegendre(4)
+    again = gplens.explain(process, X[:1], baseline=0.0, likelihood=mixed, tolerance=1e-6, rule=fixed)
+    assert not bool(again.converged.any())
 
 
 def test_monte_carlo_agrees_within_four_standard_errors() -> None:

@@ -240,3 +240,16 @@ def test_no_elements_are_no_work() -> None:
     m = torch.empty(0, 3, dtype=torch.float64)
     assert expectation(m, m).value.shape == (0, 3)
     assert expectation(m, m).jacobian()[1].shape == (0, 3, 3)
+
+
+def test_a_thousand_classes_over_the_whole_range() -> None:
+    """C = 1000, |m| to 100, v from 0 to 400 in any mixture; derivatives in the likeliest and the widest classes."""
+    rng = np.random.default_rng(4)
+    means, variances = rng.uniform(-100, 100, 1000), rng.choice(TINY_TO_HUGE, size=1000)
+    found = expectation(*tensors(means[None], variances[None]))
+    likely, wide = np.argsort(-found.value[0].numpy())[:4], np.flatnonzero(variances == 400)[:4]
+    columns = [int(j) for j in (*likely, *wide)]
+    wanted = oracle.dense(means, variances, columns)
+    by_m, by_v = found.jacobian()
+    for actual, expected in zip((found.value[0], by_m[0][:, columns], by_v[0][:, columns]), wanted, strict=True):
+        assert np.abs(actual.numpy() - expected).max() < 1e-11
