@@ -70,6 +70,7 @@ def main() -> None:
         likelihood=likelihood,
         baseline=gplens.baselines.Mean(X),
         groups=groups,
+        uncertainty=gplens.Diagonal(),
         feature_names=names,
     )
     show(explanation, data)
@@ -79,22 +80,25 @@ def show(explanation: gplens.Explanation, data: gplens.datasets.Dataset) -> None
     """One screen: from the average hour to this one, feature by feature."""
     start, end = float(explanation.baseline_prediction[0]), float(explanation.prediction[0])
     values = dict(zip(explanation.feature_names, explanation.values[0].tolist(), strict=True))
+    assert explanation.std is not None
+    sure = dict(zip(explanation.feature_names, explanation.std[0].tolist(), strict=True))
     print(f"\nWhy does it expect {end:.0f} bikes at {data.column('hour')[HOUR]:.0f}:00 on Friday, 7 October 2011?")
     print(f"({int(data.y[HOUR])} were rented.)\n")
-    print(f"  {'feature':<14}{'this hour':>10}{'average':>10}{'bikes':>10}")
+    print(f"  {'feature':<14}{'this hour':>10}{'average':>10}{'bikes':>10}{'+-':>8}")
     print(f"  {'the average input':<34}{start:>10.2f}")
     for name, value in sorted(values.items(), key=lambda item: -abs(item[1])):
         here = float(data.column(name)[HOUR])
         usual = "any" if name in ("hour", "month") else f"{float(data.column(name).mean()):.4g}"
         bar = ("+" if value > 0 else "-") * round(30 * abs(value) / max(map(abs, values.values())))
-        name = "weather (1-4)" if name == "weather" else name
-        print(f"  {name:<14}{here:>10.4g}{usual:>10}{value:>+10.2f}  {bar}")
+        label = "weather (1-4)" if name == "weather" else name
+        print(f"  {label:<14}{here:>10.4g}{usual:>10}{value:>+10.2f}{sure[name]:>8.2f}  {bar}".rstrip())
     print(f"  {'the prediction for this hour':<34}{end:>10.2f}\n")
     print("Every bike is accounted for: the contributions add up to the change of the prediction,")
     print(
         f"with a completeness gap of {float(explanation.gap[0]):.1e} bikes from {int(explanation.nodes[0])} points "
-        "along the path."
+        "along the path. +- is the posterior"
     )
+    print("standard deviation of each contribution: how sure the model is of it.")
 
 
 if __name__ == "__main__":
