@@ -85,3 +85,24 @@ def test_a_rough_kernel_under_another_name_is_refused(kernel: Kernel) -> None:
     model.eval()(points)
     with pytest.raises(ValueError, match="derivative"):
         gplens.explain(model, points, baseline=0.0, target=gplens.targets.Latent())
+
+
+class Exact(gpytorch.models.ExactGP):
+    """Any kernel, float64."""
+
+    def __init__(self, X: Tensor, kernel: Kernel) -> None:
+        super().__init__(X, X.sum(1).sin(), gpytorch.likelihoods.GaussianLikelihood())
+        self.mean_module, self.covar_module = gpytorch.means.ZeroMean(), kernel
+
+    def forward(self, x: Tensor) -> gpytorch.distributions.MultivariateNormal:
+        return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+
+@pytest.mark.parametrize("name", ["InducingPointKernel", "RBFKernelGrad"])
+def test_priors_that_are_more_than_a_kernel_of_inputs_are_refused_by_name(name: str) -> None:
+    X = torch.rand(9, 2, dtype=torch.float64)
+    likelihood = gpytorch.likelihoods.GaussianLikelihood()
+    sgpr = gpytorch.kernels.InducingPointKernel(ScaleKernel(gpytorch.kernels.RBFKernel()), X[:3].clone(), likelihood)
+    kernel = sgpr if name == "InducingPointKernel" else gpytorch.kernels.RBFKernelGrad()
+    with pytest.raises(ValueError, match=name):
+        gplens.explain(Exact(X, kernel).double(), X, baseline=0.0)

@@ -4,6 +4,13 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import torch
+from gpytorch.kernels import (
+    InducingPointKernel,
+    Matern52KernelGrad,
+    PolynomialKernelGrad,
+    RBFKernelGrad,
+    RBFKernelGradGrad,
+)
 from gpytorch.kernels import Kernel as HostKernel
 from gpytorch.means import Mean as HostMean
 from jaxtyping import Float
@@ -32,6 +39,7 @@ class Prior:
 def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     """k and mu of latent function `index`: translated if that is what `forward` computes at the points."""
     kernel, mean = getattr(model, "covar_module", None), getattr(model, "mean_module", None)
+    _check_supported(model)
     if not isinstance(kernel, HostKernel) or not isinstance(mean, HostMean):
         return _by_forward(model, index, points, "the model has no covar_module and mean_module")
     translated = host_kernels.translate(kernel, index, points.shape[1])
@@ -41,6 +49,21 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     if not _agrees(prior, model, index, points):
         return _by_forward(model, index, points, "it is not mean_module and covar_module at the points checked")
     return prior
+
+
+def _check_supported(model: Any) -> None:
+    """Refuse priors that are not one kernel of inputs alone."""
+    for part in model.modules():
+        if isinstance(part, InducingPointKernel):
+            raise ValueError(
+                "InducingPointKernel (SGPR) changes the prior with the training data and is not understood. Fit an "
+                "ApproximateGP with a VariationalStrategy instead."
+            )
+        if isinstance(part, RBFKernelGrad | Matern52KernelGrad | PolynomialKernelGrad | RBFKernelGradGrad):
+            raise ValueError(
+                f"{type(part).__name__} models derivatives beside values, which is not understood. Explain a model "
+                "of the values alone."
+            )
 
 
 def _check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
