@@ -1,6 +1,7 @@
 """Draws of latent paths, and the attribution given a path, which is Gaussian (MATH 5.15)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import torch
@@ -49,8 +50,9 @@ class Latent:
         """E[d_k f given the path]."""
         return self.joint.m_k + torch.einsum("sr,qrd->sqd", xi, self.G)
 
+    @cached_property
     def remainder(self) -> Float[Tensor, "q q d *d"]:
-        """Cov(d_k f_q, d_l f_p given the path), or its diagonal, as the joint has it."""
+        """The same for all draws: Cov(d_k f_q, d_l f_p given the path), or its diagonal, as the joint has it."""
         form = "qrk,prl->qpkl" if self.joint.c_kl.ndim == 4 else "qrk,prk->qpk"
         return self.joint.c_kl - torch.einsum(form, self.G, self.G)
 
@@ -115,7 +117,7 @@ class PathDraws:
         total = torch.zeros(())
         for i, latent in enumerate(self.latents):
             own = weights[:, :, i]
-            total = total + torch.einsum("soqp,qpd->sod", own[..., None] * own[..., None, :], latent.remainder())
+            total = total + torch.einsum("soqp,qpd->sod", own[..., None] * own[..., None, :], latent.remainder)
         return (self.d**2 * total).clamp(min=0)  # a variance: below zero is rounding
 
     def covariance(self, weights: Float[Tensor, "s o l q"]) -> Float[Tensor, "s o d o d"]:
@@ -123,5 +125,5 @@ class PathDraws:
         total = torch.zeros(())
         for i, latent in enumerate(self.latents):
             own = weights[:, :, i]
-            total = total + torch.einsum("saq,sbp,qpkl->sakbl", own, own, latent.remainder())
+            total = total + torch.einsum("saq,sbp,qpkl->sakbl", own, own, latent.remainder)
         return self.d[:, None, None] * self.d * total
