@@ -6,7 +6,8 @@ With G the sharp limit of g (a step for the sigmoid, max(f, 0) for the softplus)
     E g(f) = E_L E G(f - L),  f - L ~ N(m - L, v)    (2.7)   sd >  1.5, 51 nodes in L; the inner E is closed
 
 Both integrands are analytic in a strip, where a trapezoid converges like exp(-2 pi width / step).
-Gauss-Hermite needs 88 nodes for 1e-10 at sd = 2, about 480 at sd = 5 and more than 4000 at sd = 20.
+Gauss-Hermite needs 88 nodes for 1e-10 at sd = 2, 480 at sd = 5 and more than 4000 at sd = 20
+(scripts/gauss_hermite_nodes.py).
 
 Accuracy in float64: 1e-12 for every v >= 0 (checked to v = 400, |m| = 100), absolute, or relative to the
 value where that is above 1. In float32 rounding dominates.
