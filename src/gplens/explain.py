@@ -83,7 +83,7 @@ def explain(
         chosen, output_names = _outputs(outputs, functional, process.latents)
         request = None if uncertainty is None else _request(uncertainty, groups, start)
         if request is not None:
-            check_request(functional, process.latents, process.features, chosen, request)
+            check_request(process, functional, chosen, request)
         question = Question(process, functional.within(tolerance), chosen, rule, tolerance)
         found = question.answer(table.values, starts)
         sure = None if request is None else _spread(question, table, starts, found, request)

@@ -33,6 +33,7 @@ class Line:
 
 
 PullBack = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p d"]]
+ByNode = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p q d"]]
 
 
 @final
@@ -41,39 +42,54 @@ class Section:
     """A function h(x) (one value per node, or one for each support point) along a line.
 
     `pull_back(W)` is the vector-Jacobian product  sum_{q,rest} W_{q,rest} d_k h_rest(x_q),  for p channels of
-    weights at once. Sections add and multiply as functions do, which is all that composite kernels need.
+    weights at once; `by_node(W)` is the same before the sum over q, at q times the price. Sections add and multiply
+    as functions do, which is all that composite kernels need.
     """
 
     values: Float[Tensor, "b q *rest"]
     pull_back: PullBack
+    by_node: ByNode
 
     def __add__(self, other: "Section") -> "Section":
-        return Section(self.values + other.values, lambda W: self.pull_back(W) + other.pull_back(W))
+        return Section(
+            self.values + other.values,
+            lambda W: self.pull_back(W) + other.pull_back(W),
+            lambda W: self.by_node(W) + other.by_node(W),
+        )
 
     def __mul__(self, other: "Section") -> "Section":
         left, right = self.values[:, None], other.values[:, None]
         return Section(
             self.values * other.values,
             lambda W: self.pull_back(W * right) + other.pull_back(W * left),
+            lambda W: self.by_node(W * right) + other.by_node(W * left),
         )
 
     def scaled(self, factor: Float[Tensor, ""]) -> "Section":
         """factor * h."""
-        return Section(factor * self.values, lambda W: factor * self.pull_back(W))
+        return Section(factor * self.values, lambda W: factor * self.pull_back(W), lambda W: factor * self.by_node(W))
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Section":
         """A section over some of the features as one over all of them: the others have derivative zero."""
+        return Section(
+            self.values,
+            lambda W: embed(self.pull_back(W), dims, features),
+            lambda W: embed(self.by_node(W), dims, features),
+        )
 
-        def pull_back(W: Float[Tensor, "b p q *rest"]) -> Float[Tensor, "b p d"]:
-            inner = self.pull_back(W)
-            return inner.new_zeros(*inner.shape[:2], features).index_add_(2, dims, inner)
 
-        return Section(self.values, pull_back)
+def embed(inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int) -> Float[Tensor, "*batch d"]:
+    """Derivatives in some of the features put into their places, zeros elsewhere."""
+    return inner.new_zeros(*inner.shape[:-1], features).index_add_(-1, dims, inner)
 
 
 def constant_section(values: Float[Tensor, "b q *rest"], features: int) -> Section:
     """A function that does not change along the line."""
-    return Section(values, lambda W: W.new_zeros(()).expand(*W.shape[:2], features))
+    return Section(
+        values,
+        lambda W: W.new_zeros(()).expand(*W.shape[:2], features),
+        lambda W: W.new_zeros(()).expand(*W.shape[:3], features),
+    )
 
 
 def autograd_section(function: Callable[[Float[Tensor, "b q d"]], Float[Tensor, "b q *rest"]], line: Line) -> Section:
@@ -84,11 +100,11 @@ def autograd_section(function: Callable[[Float[Tensor, "b q d"]], Float[Tensor, 
     if not values.requires_grad:
         return constant_section(values, line.d.shape[1])
 
-    def pull_back(W: Float[Tensor, "b p q *rest"]) -> Float[Tensor, "b p d"]:
+    def by_node(W: Float[Tensor, "b p q *rest"]) -> Float[Tensor, "b p q d"]:
         channels = [
-            torch.autograd.grad(values, x, W[:, i], retain_graph=True, materialize_grads=True)[0].sum(1)
+            torch.autograd.grad(values, x, W[:, i], retain_graph=True, materialize_grads=True)[0]
             for i in range(W.shape[1])
         ]
         return torch.stack(channels, dim=1)
 
-    return Section(values.detach(), pull_back)
+    return Section(values.detach(), lambda W: by_node(W).sum(2), by_node)

@@ -59,7 +59,7 @@ class LinearMean(Mean):
     def along(self, line: Line) -> Section:
         """Linear in t; the derivative is the weight."""
         values = (line.x0 @ self.weight + self.bias)[:, None] + line.t * (line.d @ self.weight)[:, None]
-        return Section(values, lambda W: W.sum(2, keepdim=True) * self.weight)
+        return Section(values, lambda W: W.sum(2, keepdim=True) * self.weight, lambda W: W[..., None] * self.weight)
 
 
 @final

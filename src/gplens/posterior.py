@@ -13,6 +13,7 @@ from gplens.joint import Joint
 from gplens.kernels import Kernel
 from gplens.line import Line, Section
 from gplens.means import ConstantMean, Mean
+from gplens.pairs import Nodes, Pairs
 from gplens.process import Marginals, Process
 from gplens.quadratic import Quadratic
 
@@ -112,19 +113,29 @@ class Posterior(Process):
         """As the kernel."""
         return all(part.smooth for part in self.kernel.parts())
 
-    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
+    def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """The prior's moments less those of k A k, with one or both arguments differentiated  (5.13)."""
-        kernel, Z, own = self.kernel, self.Z, self.A.of(latent)
-        at, w = self.along(Line.at(X)), own.whiten(kernel(X, Z)[None])[0, 0]
-        B = own.F[0] @ kernel.gradient(X, Z)
-        c = kernel(X, X) - (w * own.s) @ w.T
-        c_k = kernel.gradient(X, X) - (w * own.s) @ B
-        prior = kernel.mixed(X, X) if full else kernel.mixed_diagonal(X, X)
-        each = torch.eye(self.latents, dtype=X.dtype)[latent].expand(len(X), 1, -1)[..., None]
-        m_k, v_k = at.pull_back(each, None)[:, 0], at.pull_back(torch.zeros_like(each), each)[:, 0]
-        return Joint(
-            at.m[:, latent, 0], at.v[:, latent, 0], c, m_k, v_k, c_k, prior - _products(B, own.s[0], full=full)
-        )
+        A, prior = self.A.of(latent), self.kernel.between(left, right)
+        x, y = _Side.of(self, left, latent), _Side.of(self, left if right is left else right, latent)
+        one = x.nodes(self, latent)
+        c_k = prior.by_x - x.k.by_node(y.A_k[:, :, None].expand(-1, -1, x.A_k.shape[1], -1)).transpose(1, 2)
+        if right is left:
+            two, c_l = one, c_k.transpose(1, 2)
+        else:
+            two = y.nodes(self, latent)
+            c_l = prior.by_y - y.k.by_node(x.A_k[:, :, None].expand(-1, -1, y.A_k.shape[1], -1))
+
+        def gradients(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
+            return prior.mixed_sum(H, full=full) - self.kernel.fold(left, right, self.Z, H, A, full=full)
+
+        return Pairs(one, two, prior.values - (x.w * A.s) @ y.w.mT, c_k, c_l, gradients)
+
+    def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
+        """Pairs of the nodes of one line, with the covariances of gradients for each pair."""
+        kernel, A, p = self.kernel, self.A.of(latent), self.pairs(line, line, latent)
+        B = A.F[0] @ kernel.gradient(line.points()[0], self.Z)
+        c_kl = kernel.between(line, line).mixed(full)[0] - _products(B, A.s[0], full=full)
+        return Joint(p.left.m[0], p.left.v[0], p.c[0], p.left.m_k[0], p.left.v_k[0], p.c_k[0], c_kl)
 
     def floats_per_node(self, channels: int) -> int:
         """k and its profile, F k and A k for each latent function, W for each channel; points by autograd."""
@@ -213,6 +224,36 @@ def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) 
             "A does not belong to this kernel and Z, or is too badly conditioned: add noise or jitter and fit again."
         )
     return v.clamp(min=0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The fitted part of one latent function at the nodes of lines, for error bars."""
+
+    at: PosteriorMarginals
+    w: Float[Tensor, "b q r"]
+    """F k."""
+    A_k: Float[Tensor, "b q n"]
+
+    @staticmethod
+    def of(posterior: Posterior, line: Line, latent: int) -> "_Side":
+        at, own = posterior.along(line), posterior.A.of(latent)
+        w = own.whiten(at.k.values)
+        return _Side(at, w[:, 0], own.unwhiten(w)[:, 0])
+
+    @property
+    def k(self) -> Section:
+        return self.at.k
+
+    def nodes(self, posterior: Posterior, latent: int) -> Nodes:
+        """The marginals with their gradients: one pull-back with the channels beta and -2 A k  (1.4, 1.5)."""
+        beta = posterior.beta[latent].expand_as(self.A_k)
+        by_beta, by_A_k = self.k.by_node(torch.stack([beta, -2 * self.A_k], dim=1)).unbind(1)
+        one = torch.ones_like(self.A_k[:, None, :, 0])
+        m_k = by_beta + self.at.prior_means[latent].by_node(one)[:, 0]
+        v_k = by_A_k + self.at.prior_variance.by_node(one)[:, 0]
+        return Nodes(self.at.m[:, latent], self.at.v[:, latent], m_k, v_k)
 
 
 def _products(B: Float[Tensor, "q r d"], s: Float[Tensor, " r"], *, full: bool) -> Float[Tensor, "q q d *d"]:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import final
+from typing import TypeVar, final
 
 import torch
 from jaxtyping import Float
@@ -11,6 +11,9 @@ from torch import Tensor
 
 from gplens.joint import Joint
 from gplens.line import Line
+from gplens.pairs import Pairs
+
+Moments = TypeVar("Moments", Pairs, Joint)
 
 
 class Marginals(ABC):
@@ -71,8 +74,12 @@ class Process(ABC):
         """Whether all kernels are analytic where their two arguments meet."""
 
     @abstractmethod
-    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
-        """f and its gradient at points, jointly, for one latent function; all covariances between features if full."""
+    def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
+        """One latent function and its gradient at the nodes of two lines that are one line in each row."""
+
+    @abstractmethod
+    def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
+        """The same for all pairs of nodes of a single line; all covariances between features if full."""
 
     @abstractmethod
     def floats_per_node(self, channels: int) -> int:
@@ -138,11 +145,20 @@ class Stack(Process):
         """Whether all parts are."""
         return all(part.smooth for part in self.parts)
 
-    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
+    def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
+        """Those of the part to which the latent function belongs."""
+        part, own = self._part(latent)
+        return part.pairs(left, right, own)
+
+    def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
         """That of the part to which the latent function belongs."""
+        part, own = self._part(latent)
+        return part.joint(line, own, full=full)
+
+    def _part(self, latent: int) -> tuple[Process, int]:
         for part in self.parts:
             if latent < part.latents:
-                return part.joint(X, latent, full=full)
+                return part, latent
             latent -= part.latents
         raise IndexError(f"There are {self.latents} latent functions.")
 
@@ -211,12 +227,19 @@ class Mix(Process):
         """As the base."""
         return self.base.smooth
 
-    def joint(self, X: Float[Tensor, "q d"], latent: int, *, full: bool) -> Joint:
+    def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """The sum of independent latent functions, weighted."""
-        total = self.base.joint(X, 0, full=full)
-        total = total.mixed(float(self.weights[latent, 0]), total, 0.0)
-        for i in range(1, self.base.latents):
-            total = total.mixed(1.0, self.base.joint(X, i, full=full), float(self.weights[latent, i]))
+        return self._mixed([self.base.pairs(left, right, i) for i in range(self.base.latents)], latent)
+
+    def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
+        """The sum of independent latent functions, weighted."""
+        return self._mixed([self.base.joint(line, i, full=full) for i in range(self.base.latents)], latent)
+
+    def _mixed(self, each: list[Moments], latent: int) -> Moments:
+        weights = self.weights[latent].tolist()
+        total = each[0].mixed(weights[0], each[0], 0.0)
+        for one, weight in zip(each[1:], weights[1:], strict=True):
+            total = total.mixed(1.0, one, weight)
         return total.with_jitter(self.jitter)
 
     def floats_per_node(self, channels: int) -> int:

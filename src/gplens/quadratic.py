@@ -1,6 +1,7 @@
 """The matrix A of a posterior, in a form that keeps the digits of the variance (MATH 1.7)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import torch
@@ -9,6 +10,9 @@ from torch import Tensor
 
 SYMMETRY = 1e-8
 """How far from symmetric, relative to its largest entry, a given A may be. Rounding in a solve leaves 1e-10."""
+
+LARGEST = 1e5
+"""Entries of A up to which error bars use A itself: what rounding leaves is 1e-16 times that, of the prior."""
 
 
 @final
@@ -32,9 +36,23 @@ class Quadratic:
         s, Q = torch.linalg.eigh((A + A.mT) / 2)
         return Quadratic(Q.mT.contiguous(), s)
 
+    @cached_property
+    def matrix(self) -> Float[Tensor, "n n"]:
+        """A itself, of a single latent function."""
+        return (self.F[0].T * self.s[0]) @ self.F[0]
+
+    @cached_property
+    def keeps_digits(self) -> bool:
+        """Whether products with the matrix itself lose little: rounding is multiplied by its size."""
+        return bool(self.matrix.abs().max() * len(self.matrix) ** 0.5 <= LARGEST)
+
+    @cached_property
+    def _each(self) -> "tuple[Quadratic, ...]":
+        return tuple(Quadratic(self.F[[min(i, len(self.F) - 1)]], s[None]) for i, s in enumerate(self.s))
+
     def of(self, latent: int) -> "Quadratic":
         """That of one latent function."""
-        return Quadratic(*(part[[latent if len(part) > 1 else 0]] for part in (self.F, self.s)))
+        return self._each[latent if len(self._each) > 1 else 0]
 
     def whiten(self, k: Float[Tensor, "b q n"]) -> Float[Tensor, "b #c q r"]:
         """F k."""

@@ -43,6 +43,12 @@ def test_pull_back_is_the_vector_jacobian_product(case: KernelCase, baselines: i
     for p in range(2):
         expected = gradient(partial(_weighted, naive, Z, W[:, p]), points).sum(1)
         torch.testing.assert_close(found[:, p], expected, rtol=1e-10, atol=1e-11)
+    by_node = kernel.along(path, Z).by_node(W)
+    assert by_node.shape == (3, 2, 5, FEATURES)
+    torch.testing.assert_close(by_node.sum(2), found, rtol=1e-10, atol=1e-11)
+    one = torch.zeros_like(W)
+    one[:, :, 3] = W[:, :, 3]  # the weights of a single node leave the others' derivatives zero
+    torch.testing.assert_close(by_node[:, :, 3], kernel.along(path, Z).pull_back(one), rtol=1e-10, atol=1e-11)
 
 
 def _weighted(naive: "object", Z: Tensor, W: Tensor, x: Tensor) -> Tensor:
@@ -58,7 +64,9 @@ def test_pull_back_of_the_diagonal_is_the_gradient_of_the_prior_variance(case: K
     w = normal(g, 3, 1, 5)
     points = path.x0[:, None] + path.t[..., None] * path.d[:, None]
     expected = gradient(lambda x: w[:, 0] * naive(x, x), points).sum(1)
-    torch.testing.assert_close(kernel.along_diagonal(path).pull_back(w)[:, 0], expected, rtol=1e-10, atol=1e-12)
+    section = kernel.along_diagonal(path)
+    torch.testing.assert_close(section.pull_back(w)[:, 0], expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(section.by_node(w).sum(2)[:, 0], expected, rtol=1e-10, atol=1e-12)
 
 
 @every_kernel

@@ -162,12 +162,12 @@ def test_joint_draws_of_very_many_attributions_are_refused() -> None:
 
 def test_nothing_extra_is_computed_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
-        raise AssertionError("joint was called")
+        raise AssertionError("pairs was called")
 
     for kind in (Posterior, Stack, Mix):
         assert issubclass(kind, Process)
-        monkeypatch.setattr(kind, "joint", never)
+        monkeypatch.setattr(kind, "pairs", never)
     e = single(None)
     assert (e.std, e.covariance, e.draws) == (None, None, None)
-    with pytest.raises(AssertionError, match="joint was called"):
+    with pytest.raises(AssertionError, match="pairs was called"):
         single(Diagonal())

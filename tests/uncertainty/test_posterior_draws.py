@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from conformance.zoo import EVERY_POSTERIOR, fitted, rows
 from gplens import Diagonal, Explanation, Full, Samples, explain
-from gplens.links import Exp, Identity, Link, Probit, Sigmoid
+from gplens.links import Exp, Identity, LaplaceTail, Link, Probit, Sigmoid
 from gplens.uncertainty import Uncertainty
 from oracles.dense import DensePosterior
 from oracles.error_bars import G, assert_moments, attribution_draws, quantiles
@@ -55,6 +55,19 @@ def test_draws_that_are_not_joint_have_the_deviations() -> None:
     assert e.covariance is None
     assert not e.joint_draws
     torch.testing.assert_close(draws_of(e).std(1), e.std, rtol=0.03, atol=1e-9)
+
+
+def test_a_link_without_pair_moments_gets_its_deviations_from_draws() -> None:
+    """P(y > t) of a Laplace observation, whose second derivative jumps; with the standard error of the deviation."""
+    link = LaplaceTail(0.3, 0.8)
+    e, dense = asked(link, Diagonal())
+    drawn = attribution_draws(dense, lambda f: link(f), e.inputs[0], e.baseline[0], 100_000, seed=9)
+    assert e.std is not None
+    assert e.std_error is not None
+    own = ((drawn - drawn.mean(0)) ** 2).std(0) / sqrt(len(drawn)) / (2 * drawn.std(0))
+    assert bool(((e.std[0] - drawn.std(0)).abs() <= 4 * torch.hypot(own, e.std_error[0])).all())
+    with pytest.raises(ValueError, match="smooth link of their own"):
+        asked(link, Full())
 
 
 def test_the_same_seed_gives_the_same_draws() -> None:

@@ -9,7 +9,8 @@ from torch import Tensor
 from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
 from gplens import Diagonal, Full, Mix, Samples, Stack, explain
 from gplens.likelihood import Likelihood
-from gplens.links.softmax import Softmax
+from gplens.links.softmax import MixedSoftmax, Softmax
+from gplens.uncertainty import engine
 from gplens.uncertainty.draws import variance
 from gplens.uncertainty.paths import PathDraws
 from oracles.dense import DensePosterior
@@ -64,13 +65,40 @@ def test_deviations_of_correlated_classes_are_those_of_naive_draws() -> None:
     assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], X0[0], M))
 
 
+def test_deviations_under_mixing_weights_are_those_of_naive_draws() -> None:
+    """The likelihood mixes, as GPyTorch's SoftmaxLikelihood does, rather than the process."""
+    stack, dense, X, X0 = model()
+    M = normal(generator(95), 4, 3)
+    likelihood = Likelihood("softmax", MixedSoftmax(M))
+    e = explain(stack, X[:1], baseline=X0[:1], likelihood=likelihood, uncertainty=Diagonal(), tolerance=1e-3)
+    assert e.std is not None
+    assert e.std_error is not None
+    assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], X0[0], M))
+
+
+@pytest.mark.parametrize(("orders", "settled"), [((1,), False), ((1, 3, 7, 15), True)])
+def test_nodes_are_added_until_draws_are_the_larger_error(
+    orders: tuple[int, ...], settled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three nodes on a path of several lengthscales are too few, and `converged` says so."""
+    monkeypatch.setattr(engine, "ORDERS", orders)
+    stack, dense, X, X0 = model()
+    e = explain(stack, X[:1], baseline=-2 * X0[:1], likelihood=Likelihood("softmax", Softmax()), uncertainty=Diagonal())
+    assert e.std is not None
+    assert e.std_error is not None
+    assert e.converged is not None
+    assert bool(e.converged[0]) == settled
+    if settled:
+        assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], -2 * X0[0], torch.eye(3).double()))
+
+
 def test_the_error_of_a_deviation_is_its_spread_over_seeds() -> None:
     stack, _, X, X0 = model()
     e = explain(stack, X[:1], baseline=X0[:1], likelihood=Likelihood("softmax", Softmax()))
     paths = PathDraws.on(stack, Softmax(), (0, 1, 2), X0[0], X[0], 12, full=False)
     found = [variance(paths, e.values[0], seed) for seed in range(24)]
-    spread = torch.stack([std for std, _ in found]).std(0)
-    stated = torch.stack([error for _, error in found]).square().mean(0).sqrt()
+    spread = torch.stack([std for std, _, _ in found]).std(0)
+    stated = torch.stack([error for _, error, _ in found]).square().mean(0).sqrt()
     ratio = (spread / stated).log().mean().exp()
     assert 0.6 < float(ratio) < 1.6
 

@@ -10,8 +10,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gplens.kernels.between import Between, embed_matrix
 from gplens.kernels.kernel import Kernel
 from gplens.line import Line, Section
+from gplens.quadratic import Quadratic
 
 
 @final
@@ -46,13 +48,15 @@ class Scale(Kernel):
         """variance * d k."""
         return self.variance * self.kernel.gradient(X, Y)
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
-        """variance * d d' k."""
-        return self.variance * self.kernel.mixed(X, Y)
+    def between(self, left: Line, right: Line) -> Between:
+        """variance * k."""
+        return self.kernel.between(left, right).scaled(self.variance)
 
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """variance * d d' k."""
-        return self.variance * self.kernel.mixed_diagonal(X, Y)
+    def fold(
+        self, left: Line, right: Line, Z: Tensor, H: Tensor, A: Quadratic, *, full: bool
+    ) -> Float[Tensor, "b d *d"]:
+        """variance^2 times that of k."""
+        return self.variance**2 * self.kernel.fold(left, right, Z, H, A, full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """As the kernel inside."""
@@ -89,6 +93,10 @@ class Compound(Kernel):
         """The sections, joined."""
         return reduce(self.join, (k.along_diagonal(line) for k in self.kernels))
 
+    def between(self, left: Line, right: Line) -> Between:
+        """The values between nodes, joined with their derivatives."""
+        return reduce(self.join, (k.between(left, right) for k in self.kernels))
+
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """The lengths, joined."""
         return reduce(self.join_lengths, (k.length(line) for k in self.kernels))
@@ -106,14 +114,6 @@ class Sum(Compound):
         """The sum of the terms'."""
         return reduce(add, (k.gradient(X, Y) for k in self.kernels))
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
-        """The sum of the terms'."""
-        return reduce(add, (k.mixed(X, Y) for k in self.kernels))
-
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """The sum of the terms'."""
-        return reduce(add, (k.mixed_diagonal(X, Y) for k in self.kernels))
-
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -122,43 +122,6 @@ class Product(Compound):
 
     join = staticmethod(mul)
     join_lengths = staticmethod(torch.hypot)
-
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
-        """The product rule, twice."""
-        return reduce(mul, (_Jet.of(k, X, Y, k.mixed(X, Y)) for k in self.kernels)).mixed
-
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """The product rule, twice."""
-        return reduce(mul, (_Jet.of(k, X, Y, k.mixed_diagonal(X, Y)) for k in self.kernels)).mixed
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Jet:
-    """k, d_k k, d_l' k and d_k d_l' k at pairs of points; `mixed` has two feature axes, or their diagonal alone."""
-
-    value: Float[Tensor, "u w"]
-    by_x: Float[Tensor, "u w d"]
-    by_y: Float[Tensor, "u w d"]
-    mixed: Float[Tensor, "u w d *d"]
-
-    @staticmethod
-    def of(kernel: Kernel, X: Tensor, Y: Tensor, mixed: Tensor) -> "_Jet":
-        """A kernel is symmetric: its gradient in y is that in x with the arguments exchanged."""
-        return _Jet(kernel(X, Y), kernel.gradient(X, Y), kernel.gradient(Y, X).transpose(0, 1), mixed)
-
-    def __mul__(self, other: "_Jet") -> "_Jet":
-        by_x = self._scale(other.by_x, self.value) + self._scale(self.by_x, other.value)
-        by_y = self._scale(other.by_y, self.value) + self._scale(self.by_y, other.value)
-        crossed = self._cross(self.by_x, other.by_y) + self._cross(other.by_x, self.by_y)
-        mixed = self._scale(other.mixed, self.value) + self._scale(self.mixed, other.value) + crossed
-        return _Jet(self.value * other.value, by_x, by_y, mixed)
-
-    def _scale(self, derivative: Tensor, value: Tensor) -> Tensor:
-        return derivative * value[(...,) + (None,) * (derivative.ndim - value.ndim)]
-
-    def _cross(self, by_x: Tensor, by_y: Tensor) -> Tensor:
-        return by_x * by_y if self.mixed.ndim == 3 else by_x[..., None] * by_y[..., None, :]
 
 
 @final
@@ -190,21 +153,19 @@ class ActiveDimensions(Kernel):
         """k of the selected columns, its pull-back put back into its places."""
         return self.kernel.along_diagonal(line.columns(self.dims)).embedded(self.dims, line.d.shape[1])
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
-        """Zero outside of the selected columns."""
-        inner, out = self.kernel.mixed(X[:, self.dims], Y[:, self.dims]), X.new_zeros(*_shape(X, Y), X.shape[1])
-        out[:, :, self.dims[:, None], self.dims] = inner
-        return out
+    def between(self, left: Line, right: Line) -> Between:
+        """k of the selected columns, its derivatives put back into their places."""
+        inner = self.kernel.between(left.columns(self.dims), right.columns(self.dims))
+        return inner.embedded(self.dims, left.d.shape[1])
 
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """Zero outside of the selected columns."""
-        inner = self.kernel.mixed_diagonal(X[:, self.dims], Y[:, self.dims])
-        return X.new_zeros(_shape(X, Y)).index_add_(2, self.dims, inner)
+    def fold(
+        self, left: Line, right: Line, Z: Tensor, H: Tensor, A: Quadratic, *, full: bool
+    ) -> Float[Tensor, "b d *d"]:
+        """That of the selected columns, put back into its places."""
+        lines = left.columns(self.dims), right.columns(self.dims)
+        inner = self.kernel.fold(*lines, Z[:, self.dims], H, A, full=full)
+        return embed_matrix(inner, self.dims, Z.shape[1], full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """As the kernel inside sees the line."""
         return self.kernel.length(line.columns(self.dims))
-
-
-def _shape(X: Tensor, Y: Tensor) -> tuple[int, int, int]:
-    return len(X), len(Y), X.shape[1]

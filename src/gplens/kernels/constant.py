@@ -34,9 +34,9 @@ class Constant(Kernel):
         """variance, with derivative zero."""
         return constant_section(self.variance.expand(line.t.shape), line.d.shape[1])
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+    def _mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool) -> Float[Tensor, "u w d *d"]:
         """Zero."""
-        return X.new_zeros(len(X), len(Y), X.shape[1], X.shape[1])
+        return X.new_zeros(len(X), len(Y), *[X.shape[1]] * (2 if full else 1))
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Zero: nothing changes."""

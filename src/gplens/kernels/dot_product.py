@@ -43,7 +43,8 @@ class DotProduct(Kernel):
         """s(t) = s0 + t s1;  d_k k = h'(s) a_k z_k, so the sum over q is again taken first."""
         az = self.variance * Z
         s = (line.x0 @ az.T)[:, None] + line.t[:, :, None] * (line.d @ az.T)[:, None]
-        return Section(self.profile(s), lambda W: (W * self.slope(s)[:, None]).sum(2) @ az)
+        slope = self.slope(s)[:, None]
+        return Section(self.profile(s), lambda W: (W * slope).sum(2) @ az, lambda W: (W * slope) @ az)
 
     def along_diagonal(self, line: Line) -> Section:
         """s(t) = x(t)' diag(a) x(t), a quadratic in t;  d_k k = 2 h'(s) a_k x_k."""
@@ -56,18 +57,18 @@ class DotProduct(Kernel):
             moment = (W * line.t[:, None]).sum(2, keepdim=True)
             return W.sum(2, keepdim=True) * ax0[:, None] + moment * ad[:, None]
 
-        return Section(self.profile(s), pull_back)
+        def by_node(W: Float[Tensor, "b p q"]) -> Float[Tensor, "b p q d"]:
+            return (2 * W * self.slope(s)[:, None])[..., None] * (self.variance * line.points())[:, None]
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+        return Section(self.profile(s), pull_back, by_node)
+
+    def _mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool) -> Float[Tensor, "u w d *d"]:
         """h' a_k delta_kl + h'' a_k y_k a_l x_l  (5.12b)."""
         s, a = (X * self.variance) @ Y.T, self.variance.expand(X.shape[1])
-        outer = (a * Y)[None, :, :, None] * (a * X)[:, None, None, :]
-        return self.slope(s)[..., None, None] * torch.diag(a) + self.bend(s)[..., None, None] * outer
-
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """The entries k = l."""
-        s, a = (X * self.variance) @ Y.T, self.variance
-        return self.slope(s)[..., None] * a + self.bend(s)[..., None] * (a * Y)[None] * (a * X)[:, None]
+        slope, bend, left, right = self.slope(s)[..., None], self.bend(s)[..., None], (a * Y)[None], (a * X)[:, None]
+        if not full:
+            return slope * a + bend * left * right
+        return slope[..., None] * torch.diag(a) + bend[..., None] * left[..., None] * right[..., None, :]
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Zero: a polynomial in t has no scale that could be stepped over."""

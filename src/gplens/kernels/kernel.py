@@ -6,7 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.kernels.between import Between, stack
 from gplens.line import Line, Section, autograd_section
+from gplens.quadratic import Quadratic
 
 CHORDS = 64
 """Pieces into which a path is cut where only the kernel's values can tell how long it is."""
@@ -18,8 +20,8 @@ BLOCK = 256
 class Kernel(ABC):
     """k(x, z), differentiable in x everywhere.
 
-    A kernel with structure along a line overrides `along`, `along_diagonal` and `length`; one that has none
-    inherits them: same results, the gradient by autograd.
+    A kernel with structure along a line overrides `along`, `along_diagonal` and `length`, and for error bars
+    `between` and `fold`; one that has none inherits them: same results, the derivatives by autograd.
     """
 
     @property
@@ -61,7 +63,16 @@ class Kernel(ABC):
         each = torch.eye(len(Y), dtype=X.dtype).expand(len(X), -1, -1)[:, :, None]
         return self.along(Line.at(X), Y).pull_back(each)
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+    def between(self, left: Line, right: Line) -> Between:
+        """k and its derivatives between the nodes of two lines that are one line in each row; here row by row."""
+        return stack([self._between(X, Y) for X, Y in zip(left.points(), right.points(), strict=True)])
+
+    def _between(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        by_y = self.gradient(Y, X).transpose(0, 1)  # a kernel is symmetric
+        mixed = lambda full: self._mixed(X, Y, full=full)[None]  # noqa: E731
+        return Between(self(X, Y)[None], self.gradient(X, Y)[None], by_y[None], mixed)
+
+    def _mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool) -> Float[Tensor, "u w d *d"]:
         """d_k d_l' k(x_i, y_j), the derivative in both arguments (5.12); by autograd, one pass for each i and k."""
         with torch.enable_grad():
             x, y = X.detach().requires_grad_(), Y.detach().requires_grad_()
@@ -69,11 +80,29 @@ class Kernel(ABC):
             weighted = _grad(self(x, y), x, V)  # sum_j V_ij d_k k_ij: linear in V, whose coefficients are wanted
             slopes = [_grad(weighted[:, k].sum(), V) for k in range(X.shape[1])]
             rows = [torch.stack([_grad(slope[i].sum(), y) for slope in slopes], dim=1) for i in range(len(X))]
-        return torch.stack(rows).detach()
+        mixed = torch.stack(rows).detach()
+        return mixed if full else mixed.diagonal(dim1=2, dim2=3)
 
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """d_k d_k' k(x_i, y_j)."""
-        return self.mixed(X, Y).diagonal(dim1=2, dim2=3)
+    def fold(
+        self,
+        left: Line,
+        right: Line,
+        Z: Float[Tensor, "n d"],
+        H: Float[Tensor, "b q p"],
+        A: Quadratic,
+        *,
+        full: bool,
+    ) -> Float[Tensor, "b d *d"]:
+        """sum_qp H_qp d_k k(x_q,Z) A d_l k(Z,y_p), for one A (5.13); here row by row, O(q n^2 d)."""
+        lines = zip(left.points(), right.points(), H, strict=True)
+        return torch.stack([self._fold(X, Y, Z, weights, A, full=full) for X, Y, weights in lines])
+
+    def _fold(
+        self, X: Tensor, Y: Tensor, Z: Tensor, H: Float[Tensor, "q p"], A: Quadratic, *, full: bool
+    ) -> Float[Tensor, "d *d"]:
+        B, C = (A.F[0] @ self.gradient(points, Z) for points in (X, Y))
+        weighted = A.s[0, :, None] * torch.tensordot(H, C, 1)
+        return B.flatten(0, 1).T @ weighted.flatten(0, 1) if full else (B * weighted).sum((0, 1))
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """How far the line goes, in units over which the kernel forgets: |d| in lengthscales (4.6).

@@ -42,33 +42,25 @@ class Periodic(Kernel):
         cos_a, sin_a, cos_b, sin_b = a.cos(), a.sin(), b.cos(), b.sin()
         k = torch.exp((cos_a * inverse) @ cos_b.T + (sin_a * inverse) @ sin_b.T - inverse.sum())
 
-        def pull_back(W: Float[Tensor, "b p q n"]) -> Float[Tensor, "b p d"]:
+        def by_node(W: Float[Tensor, "b p q n"]) -> Float[Tensor, "b p q d"]:
             W = W * k[:, None]
-            sine = (sin_a[:, None] * (W @ cos_b) - cos_a[:, None] * (W @ sin_b)).sum(2)
-            return -rate * inverse * sine
+            return -rate * inverse * (sin_a[:, None] * (W @ cos_b) - cos_a[:, None] * (W @ sin_b))
 
-        return Section(k, pull_back)
+        return Section(k, lambda W: by_node(W).sum(2), by_node)
 
     def along_diagonal(self, line: Line) -> Section:
         """Constant one."""
         return constant_section(torch.ones_like(line.t), line.d.shape[1])
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
+    def _mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool) -> Float[Tensor, "u w d *d"]:
         """k (rate_k^2 cos(a_k - b_k) / l_k delta_kl - D_k D_l),  D = (rate/l) sin(a - b)  (5.12c)."""
-        k, curve, D = self._second(X, Y)
-        return k[..., None, None] * (torch.diag_embed(curve) - D[..., None] * D[..., None, :])
-
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """The entries k = l."""
-        k, curve, D = self._second(X, Y)
-        return k[..., None] * (curve - D**2)
-
-    def _second(
-        self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]
-    ) -> tuple[Float[Tensor, "u w"], Float[Tensor, "u w d"], Float[Tensor, "u w d"]]:
         rate = 2 * pi / self.period
         angle = rate * (X[:, None] - Y)
-        return self(X, Y), rate**2 * angle.cos() / self.lengthscale, rate * angle.sin() / self.lengthscale
+        k, curve, D = self(X, Y)[..., None], rate**2 * angle.cos() / self.lengthscale, rate * angle.sin()
+        D = D / self.lengthscale
+        if not full:
+            return k * (curve - D**2)
+        return k[..., None] * (torch.diag_embed(curve) - D[..., None] * D[..., None, :])
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Half turns, each as long as its sharpest peak is narrow: sum_k 2 |d_k| / p_k max(1, l_k^-1/2)."""

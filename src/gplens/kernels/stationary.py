@@ -2,13 +2,16 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.kernels.between import Between
 from gplens.kernels.kernel import Kernel
 from gplens.line import Line, Section, constant_section
+from gplens.quadratic import Quadratic
 from gplens.shapes import Batch
 
 
@@ -47,22 +50,7 @@ class Stationary(Kernel):
 
     def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
         """r2(t) = a + 2 b t + c t^2; the sum over q is taken before the features are touched (4.3)."""
-        scale, centre = self.lengthscale, Z.mean(0)  # distances do not see a shift; centring keeps their digits
-        x0, d, z = (line.x0 - centre) / scale, line.d / scale, (Z - centre) / scale
-        t = line.t[:, :, None]
-        a = (x0**2).sum(1, keepdim=True) + (z**2).sum(1) - 2 * x0 @ z.T
-        b = (x0 * d).sum(1, keepdim=True) - d @ z.T
-        c = (d**2).sum(1, keepdim=True)
-        r2 = a[:, None] + t * (2 * b[:, None] + t * c[:, None])
-        r2 = r2.clamp(min=0)  # a sum of squares: below zero is rounding
-
-        def pull_back(W: Float[Tensor, "b p q n"]) -> Float[Tensor, "b p d"]:
-            W = 2 * W * self.slope(r2)[:, None]
-            over_q, moment = W.sum(2), torch.einsum("bpqn,bq->bp", W, line.t)
-            total = over_q.sum(2, keepdim=True)
-            return (total * x0[:, None] + moment[:, :, None] * d[:, None] - over_q @ z) / scale  # (4.3)
-
-        return Section(self.profile(r2), pull_back)
+        return _Radial.of(self, line, Z).section(self)
 
     def along_diagonal(self, line: Line) -> Section:
         """Constant one."""
@@ -73,26 +61,108 @@ class Stationary(Kernel):
         e = (X[:, None] - Y) / self.lengthscale
         return 2 * self.slope((e**2).sum(2))[..., None] * e / self.lengthscale
 
-    def mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
-        """-2 h' delta_kl / l_k^2 - 4 h'' e_k e_l / (l_k l_l),  e = (x - y) / l  (5.12a)."""
-        isotropic, along, unit = self._second(X, Y)
-        outer = along[..., None, None] * unit[..., None] * unit[..., None, :]
-        return torch.diag_embed(isotropic[..., None] / self.lengthscale.expand(X.shape[1]) ** 2) - outer
+    def between(self, left: Line, right: Line) -> Between:
+        """-2 h' delta_kl / l_k^2 - 4 h'' e_k e_l / (l_k l_l),  e = (t - s) d / l  (5.12a): one direction for a row."""
+        e, rho = left.d / self.lengthscale, self.lengthscale.expand(left.d.shape[1]) ** -2
+        gap, norm2 = left.t[:, :, None] - right.t[:, None], (e**2).sum(1)
+        r2 = gap**2 * norm2[:, None, None]
+        slope, bend, direction = 2 * self.slope(r2), self.bend(r2), e / self.lengthscale
+        unit = direction / torch.where(norm2 > 0, norm2, 1).sqrt()[:, None]
+        by_x = (slope * gap)[..., None] * direction[:, None, None]
 
-    def mixed_diagonal(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """The entries k = l."""
-        isotropic, along, unit = self._second(X, Y)
-        return isotropic[..., None] / self.lengthscale**2 - along[..., None] * unit**2
+        def matrix(isotropic: Float[Tensor, "b *qp"], along: Float[Tensor, "b *qp"], full: bool) -> Tensor:
+            own = unit.view(len(unit), *[1] * (isotropic.ndim - 1), -1)
+            if not full:
+                return isotropic[..., None] * rho - along[..., None] * own**2
+            outer = along[..., None, None] * own[..., None] * own[..., None, :]
+            return isotropic[..., None, None] * torch.diag(rho) - outer
 
-    def _second(
-        self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]
-    ) -> tuple[Float[Tensor, "u w"], Float[Tensor, "u w"], Float[Tensor, "u w d"]]:
-        """-2 h', 4 r2 h'', and the direction (x - y) / (l r) over l; where x = y its factor is zero."""
-        e = (X[:, None] - Y) / self.lengthscale
-        r2 = (e**2).sum(2)
-        unit = e / torch.where(r2 > 0, r2, 1).sqrt()[..., None] / self.lengthscale
-        return -2 * self.slope(r2), self.bend(r2), unit
+        return Between(
+            self.profile(r2),
+            by_x,
+            -by_x,
+            lambda full: matrix(-slope, bend, full),
+            lambda H, full: matrix(-(H * slope).sum((1, 2)), (H * bend).sum((1, 2)), full),
+        )
+
+    def fold(
+        self,
+        left: Line,
+        right: Line,
+        Z: Float[Tensor, "n d"],
+        H: Float[Tensor, "b q p"],
+        A: Quadratic,
+        *,
+        full: bool,
+    ) -> Float[Tensor, "b d *d"]:
+        """The sums over both nodes taken before the features are touched: O(q n^2 + n^2 d) a row  (5.13a)."""
+        if not A.keeps_digits:
+            return super().fold(left, right, Z, H, A, full=full)
+        first = _Radial.of(self, left, Z)
+        return first.fold(self, first if right is left else _Radial.of(self, right, Z), H, A.matrix, full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """|d| in lengthscales."""
         return (line.d / self.lengthscale).norm(dim=1)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Radial:
+    """A line and support points as a stationary kernel sees them: centred, in lengthscales; r2 at all pairs."""
+
+    x0: Float[Tensor, "#b d"]
+    d: Float[Tensor, "b d"]
+    t: Float[Tensor, "b q"]
+    z: Float[Tensor, "n d"]
+    scale: Float[Tensor, " #d"]
+    r2: Float[Tensor, "b q n"]
+
+    @staticmethod
+    def of(kernel: Stationary, line: Line, Z: Float[Tensor, "n d"]) -> "_Radial":
+        """r2(t) = a + 2 b t + c t^2."""
+        scale, centre = kernel.lengthscale, Z.mean(0)  # distances do not see a shift; centring keeps their digits
+        x0, d, z = (line.x0 - centre) / scale, line.d / scale, (Z - centre) / scale
+        t = line.t[:, :, None]
+        a = (x0**2).sum(1, keepdim=True) + (z**2).sum(1) - 2 * x0 @ z.T
+        b = (x0 * d).sum(1, keepdim=True) - d @ z.T
+        c = (d**2).sum(1, keepdim=True)
+        r2 = a[:, None] + t * (2 * b[:, None] + t * c[:, None])
+        return _Radial(x0, d, line.t, z, scale, r2.clamp(min=0))  # a sum of squares: below zero is rounding
+
+    def section(self, kernel: Stationary) -> Section:
+        """d_k k = 2 h' (x0 + t d - z)_k / l_k."""
+        slope = 2 * kernel.slope(self.r2)[:, None]
+
+        def pull_back(W: Float[Tensor, "b p q n"]) -> Float[Tensor, "b p d"]:
+            W = W * slope
+            over_q, moment = W.sum(2), torch.einsum("bpqn,bq->bp", W, self.t)
+            total = over_q.sum(2, keepdim=True)
+            return (total * self.x0[:, None] + moment[:, :, None] * self.d[:, None] - over_q @ self.z) / self.scale
+
+        def by_node(W: Float[Tensor, "b p q n"]) -> Float[Tensor, "b p q d"]:
+            W = W * slope
+            points = self.x0[:, None] + self.t[:, :, None] * self.d[:, None]
+            return (W.sum(3, keepdim=True) * points[:, None] - W @ self.z) / self.scale
+
+        return Section(kernel.profile(self.r2), pull_back, by_node)  # (4.3)
+
+    def fold(
+        self, kernel: Stationary, other: "_Radial", H: Float[Tensor, "b q p"], A: Float[Tensor, "n n"], *, full: bool
+    ) -> Float[Tensor, "b d *d"]:
+        """sum_nm N_nm (x0 + t d - z_n)_k (x0 + s d - z_m)_l with N = A o (D'HD), t and s inside the sums  (5.13a)."""
+        D, C, x0, d, z = 2 * kernel.slope(self.r2), 2 * kernel.slope(other.r2), self.x0, self.d, self.z
+        t, s = self.t[:, :, None], other.t[:, :, None]
+        N, N_s = A * (D.mT @ (H @ C)), ((H @ (s * C)) @ A) * D
+        over_m, s_over_m, t_over_n = N.sum(2), N_s.sum(1), (((H.mT @ (t * D)) @ A) * C).sum(1)
+        by_x0 = _sum(over_m) * x0 + _sum(s_over_m) * d - N.sum(1) @ z
+        by_d = _sum(t_over_n) * x0 + _sum((t * N_s).sum(1)) * d - t_over_n @ z
+        by_z = over_m[..., None] * x0[:, None] + s_over_m[..., None] * d[:, None] - N @ z
+        if not full:
+            return (x0 * by_x0 + d * by_d - (z * by_z).sum(1)) / self.scale**2
+        total = x0[:, :, None] * by_x0[:, None] + d[:, :, None] * by_d[:, None] - z.T @ by_z
+        return total / (self.scale * self.scale[:, None])
+
+
+def _sum(weights: Float[Tensor, "b n"]) -> Float[Tensor, "b 1"]:
+    return weights.sum(1, keepdim=True)

@@ -42,6 +42,11 @@ class Affine(Link):
         """That of the inner link."""
         return self.link.needs_variance
 
+    @property
+    def has_pair_moments(self) -> bool:
+        """As the link inside."""
+        return self.link.has_pair_moments
+
     def __call__(self, f: Batch) -> Batch:
         """Scale g(f) + offset."""
         return self.scale * self.link(f) + self.offset

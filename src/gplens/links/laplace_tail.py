@@ -33,6 +33,11 @@ class LaplaceTail(Link):
         if not (isfinite(self.shift) and isfinite(self.scale) and self.scale > 0):
             raise ValueError(f"LaplaceTail wants a finite shift and scale > 0; got {self.shift}, {self.scale}.")
 
+    @property
+    def has_pair_moments(self) -> bool:
+        """The second derivative jumps at the shift, so that the third is not a function."""
+        return False
+
     def __call__(self, f: Batch) -> Batch:
         """1 - cdf of a Laplace variable."""
         a = (self.shift - f) / self.scale
@@ -55,6 +60,5 @@ class LaplaceTail(Link):
         """Refused: g'' jumps at the shift, so that g''' is not a function."""
         raise NotImplementedError(
             f"{self!r} has no pair moments: g'' jumps at f = {self.shift}, and the expectations of g' g''' that error "
-            "bars need have no series that converges. Ask for the attributions without uncertainty, or explain "
-            "the latent function (links.Identity()) or a Gaussian tail (links.Probit(shift, noise))."
+            "bars need have no series that converges. Its deviations come from draws."
         )

@@ -45,6 +45,11 @@ class Link(ABC):
         """False where no moment depends on v, so that the variance is never computed."""
         return True
 
+    @property
+    def has_pair_moments(self) -> bool:
+        """False where the second derivative jumps, so that error bars have to come from draws."""
+        return True
+
     @abstractmethod
     def __call__(self, f: Batch) -> Batch:
         """g at latent values."""

@@ -1,18 +1,19 @@
-"""Cov(IG_k, IG_l) of one path, by quadrature over pairs of its points (MATH 5.1, 5.2)."""
+"""Cov(IG_k, IG_l) of paths, by quadrature over pairs of their points (MATH 5.1, 5.2)."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.joint import Joint
 from gplens.line import Line
-from gplens.links.link import Link, PairMoments
-from gplens.paths.nodes import gauss_legendre
+from gplens.links.link import Link
+from gplens.pairs import Nodes, Pairs
+from gplens.paths.nodes import gauss_kronrod
 from gplens.process import Process
 
-Matrix = Float[Tensor, "d *d"]
+Matrix = Float[Tensor, "b d *d"]
 """Features by features, or its diagonal."""
 
 
@@ -20,80 +21,122 @@ def covariance(
     process: Process,
     latent: int,
     link: Link,
-    x0: Float[Tensor, " d"],
-    x: Float[Tensor, " d"],
+    x0: Float[Tensor, "#b d"],
+    x: Float[Tensor, "b d"],
     order: int,
     *,
     full: bool,
-) -> Matrix:
-    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2), with `order` nodes in each direction."""
+) -> tuple[Matrix, Matrix]:
+    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2), and its distance to the same with the Gauss nodes alone."""
     d = x - x0
-    second, first = torch.zeros(()), torch.zeros(())
-    for t, weights in _pairs(process.smooth, order):
-        joint = process.joint(x0 + t[:, None] * d, latent, full=full)
-        second = second + _sum(joint, _moments(link, joint), weights)
-    first = _mean_slope(process, latent, link, x0, d, order)
-    if full:
-        second, outer = (second + second.T) / 2, d[:, None] * d
-        return outer * (second - first[:, None] * first)
-    return d**2 * (second - first**2)
+    grid = _Grid.triangle(x0, d, order) if not process.smooth else _Grid.square(x0, d, order)
+    pairs = process.pairs(grid.left, grid.right, latent)
+    E = _Moments.of(link, pairs)
+    fine, coarse = (grid.added(pairs, E, link, i, full=full) for i in range(2))
+    outer = d[:, :, None] * d[:, None] if full else d**2
+    return outer * fine, (outer * (fine - coarse)).abs()
 
 
-def _mean_slope(
-    process: Process, latent: int, link: Link, x0: Float[Tensor, " d"], d: Float[Tensor, " d"], order: int
-) -> Float[Tensor, " d"]:
+@final
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Pairs of nodes, `group` rows of them for each path, and their weights by Kronrod's rule and by Gauss's."""
+
+    left: Line
+    right: Line
+    single: Float[Tensor, "rules r q"]
+    """Weights of the left nodes, so that their sums are integrals over the path."""
+    double: Float[Tensor, "rules r q p"]
+    """Weights of the pairs, so that their sums are integrals over the unit square."""
+    group: int
+
+    @staticmethod
+    def square(x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], order: int) -> "_Grid":
+        """The nodes with themselves."""
+        t, w = _rules(order)
+        line, each = Line(x0, d, t.expand(len(d), -1)), w[:, None]
+        return _Grid(line, line, each, each[..., None] * each[:, :, None], 1)
+
+    @staticmethod
+    def triangle(x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], order: int) -> "_Grid":
+        """Each node t with nodes of its own below it, t' = t s, counted twice  (5.14).
+
+        A kernel that is not analytic where its arguments meet has a kink on t = t', which is an edge then.
+        """
+        t, w = _rules(order)
+        q, b = len(t), len(d)
+        x0 = x0.repeat_interleave(q, 0) if len(x0) > 1 else x0
+        d = d.repeat_interleave(q, 0)
+        left, right = Line(x0, d, t.repeat(b)[:, None]), Line(x0, d, (t[:, None] * t).repeat(b, 1))
+        double = 2 * (t * w)[:, :, None] * w[:, None]
+        return _Grid(left, right, w.repeat(1, b)[..., None], double.repeat(1, b, 1)[:, :, None], q)
+
+    def added(self, pairs: Pairs, E: "_Moments", link: Link, rule: int, *, full: bool) -> Matrix:
+        """The covariance of IG_k / d_k and IG_l / d_l by one of the two rules."""
+        second = self._of_paths(_sum(pairs, E, self.double[rule].expand_as(pairs.c), full=full))
+        first = self._of_paths(_slope(pairs.left, link, self.single[rule]))
+        if not full:
+            return second - first**2
+        return (second + second.mT) / 2 - first[:, :, None] * first[:, None]
+
+    def _of_paths(self, rows: Float[Tensor, "r *rest"]) -> Float[Tensor, "b *rest"]:
+        return rows.unflatten(0, (-1, self.group)).sum(1)
+
+
+def _rules(order: int) -> tuple[Float[Tensor, " q"], Float[Tensor, "2 q"]]:
+    t, kronrod, gauss = (torch.as_tensor(part) for part in gauss_kronrod(order))
+    return t, torch.stack([kronrod, gauss])
+
+
+def _slope(at: Nodes, link: Link, w: Float[Tensor, "#b q"]) -> Float[Tensor, "b d"]:
     """IG_k / d_k at the same nodes: sum_q w_q (E g' m_k + 1/2 E g'' v_k)  (4.1)."""
-    t, w = (torch.as_tensor(part)[None] for part in gauss_legendre(order))
-    at = process.along(Line(x0[None], d[None], t))
-    _, slope, curvature = link.moments(at.m[:, latent], at.v[:, latent])
-    own = torch.eye(process.latents, dtype=d.dtype)[latent][:, None]
-    wm, wv = (own * w * part for part in (slope, curvature / 2))
-    return at.pull_back(wm[None, None], wv[None, None])[0, 0]
+    _, slope, curvature = link.moments(at.m, at.v)
+    by_m, by_v = (w * slope)[:, None], (w * curvature / 2)[:, None]
+    return (by_m @ at.m_k + by_v @ at.v_k)[:, 0]
 
 
-def _pairs(smooth: bool, order: int) -> Iterator[tuple[Float[Tensor, " q"], Float[Tensor, "q q"]]]:
-    """Nodes and the weights of pairs of them, so that sums over all yields are integrals over the unit square.
+@final
+class _Moments(NamedTuple):
+    """E_ij of the pairs, left and right nodes not being the same."""
 
-    A kernel that is not analytic where its arguments meet has a kink on the diagonal t = t'. Then the triangle t' < t
-    is mapped to a square, t' = t s, and counted twice: each node t with nodes of its own below it  (5.14).
-    """
-    t, w = (torch.as_tensor(part) for part in gauss_legendre(order))
-    if smooth:
-        yield t, w[:, None] * w
-        return
-    for t_q, w_q in zip(t, w, strict=True):
-        weights = torch.zeros(order + 1, order + 1, dtype=t.dtype)
-        weights[0, 1:] = 2 * w_q * t_q * w
-        yield torch.cat([t_q[None], t_q * t]), weights
+    E11: Float[Tensor, "b q p"]
+    E12: Float[Tensor, "b q p"]
+    E21: Float[Tensor, "b q p"]
+    E13: Float[Tensor, "b q p"]
+    E31: Float[Tensor, "b q p"]
+    E22: Float[Tensor, "b q p"]
+
+    @staticmethod
+    def of(link: Link, pairs: Pairs) -> "_Moments":
+        """The link's moments between all nodes, of which those between left and right are taken."""
+        if pairs.square:
+            E = link.pair_moments(pairs.left.m, pairs.left.v, pairs.c)
+            return _Moments(E.E11, E.E12, E.E12.mT, E.E13, E.E13.mT, E.E22)
+        (_, q, p), (m, v) = pairs.c.shape, (torch.cat(side, dim=1) for side in _sides(pairs))
+        c = torch.zeros(len(m), q + p, q + p, dtype=m.dtype)
+        c[:, :q, q:], c[:, q:, :q] = pairs.c, pairs.c.mT
+        E = link.pair_moments(m, v, c)
+        across = [part[:, :q, q:] for part in E]
+        back = [part[:, q:, :q].mT for part in E]
+        return _Moments(across[0], across[1], back[1], across[2], back[2], across[3])
 
 
-def _moments(link: Link, joint: Joint) -> PairMoments:
-    """The pair moments of one path."""
-    each = link.pair_moments(joint.m[None], joint.v[None], joint.c[None])
-    return PairMoments(*(part[0] for part in each))
+def _sides(pairs: Pairs) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    return (pairs.left.m, pairs.right.m), (pairs.left.v, pairs.right.v)
 
 
-def _sum(j: Joint, E: PairMoments, weights: Float[Tensor, "q q"]) -> Matrix:
-    """sum_qp weights_qp (5.1). First the terms whose features are both in one covariance, then the products of two."""
-    full = j.c_kl.ndim == 4
-    total = torch.einsum("qp,qpkl->kl" if full else "qp,qpk->k", weights * E.E11, j.c_kl)
-    E21, E31, back = E.E12.T, E.E13.T, j.c_k.transpose(0, 1)  # back: Cov(f_q, d_l f_p)
-    own, other = ("qk,pl->kl", "qk,qpl->kl") if full else ("qk,pk->k", "qk,qpk->k")
-    third = "qpk,pl->kl" if full else "qpk,pk->k"
-    fourth = "qpk,qpl->kl" if full else "qpk,qpk->k"
+def _sum(pairs: Pairs, E: _Moments, w: Float[Tensor, "b q p"], *, full: bool) -> Matrix:
+    """sum_qp w_qp (5.1): what is multiplied by m_k and v_k, by m_l' and v_l', then c_k c_l' and c_kl'."""
+    x, y, c_k, c_l = pairs.left, pairs.right, pairs.c_k, pairs.c_l
+    weighted = _Moments(*(w * part for part in E))
+    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + _over("bqp,bqpl->bql", weighted.E21, c_l)
+    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + _over("bqp,bqpl->bql", weighted.E31, c_l) / 2
+    to_m, to_v = _over("bqp,bqpk->bpk", weighted.E12, c_k), _over("bqp,bqpk->bpk", weighted.E13, c_k) / 2
+    products = [(x.m_k, by_m), (x.v_k, by_v), (to_m, y.m_k), (to_v, y.v_k)]
+    products += [((weighted.E22[..., None] * c_k).flatten(1, 2), c_l.flatten(1, 2))]
+    total = pairs.gradients(weighted.E11, full)
+    return total + torch.stack([a.mT @ b if full else (a * b).sum(1) for a, b in products]).sum(0)
 
-    def product(weight: Tensor, left: Tensor, right: Tensor, form: str) -> Tensor:
-        return torch.einsum("qp," + form, weights * weight, left, right)
 
-    terms = [
-        product(E.E11, j.m_k, j.m_k, own),
-        product(E.E12 / 2, j.m_k, j.v_k, own),
-        product(E21 / 2, j.v_k, j.m_k, own),
-        product(E.E22 / 4, j.v_k, j.v_k, own),
-        product(E21, j.m_k, back, other),
-        product(E.E12, j.c_k, j.m_k, third),
-        product(E31 / 2, j.v_k, back, other),
-        product(E.E13 / 2, j.c_k, j.v_k, third),
-        product(E.E22, j.c_k, back, fourth),
-    ]
-    return total + torch.stack(terms).sum(0)
+def _over(form: str, weights: Float[Tensor, "b q p"], derivative: Float[Tensor, "b q p d"]) -> Tensor:
+    return torch.einsum(form, weights, derivative)

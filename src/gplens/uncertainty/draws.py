@@ -18,9 +18,9 @@ REPLICATES, POINTS = 8, 256
 """Independent scramblings of a Sobol sequence, and the points of each."""
 
 
-def draw(paths: PathDraws, request: Samples, row: int) -> Float[Tensor, "s o d"]:
+def draw(paths: PathDraws, request: Samples, row: int, output: int = 0) -> Float[Tensor, "s o d"]:
     """Draws of the attributions of one input: first the latent paths, then the rest of the gradient given them."""
-    generator = torch.Generator().manual_seed(request.seed + 1_000_003 * row)
+    generator = torch.Generator().manual_seed(request.seed + 1_000_003 * row + 1_000_000_007 * output)
     xi = torch.randn(request.count, paths.dims, generator=generator, dtype=paths.w.dtype)
     rest = torch.randn(request.count, len(paths.outputs), len(paths.d), generator=generator, dtype=paths.w.dtype)
     size = max(1, CHUNK // (len(paths.d) * len(paths.w) * (len(paths.outputs) + len(paths.w))))
@@ -54,15 +54,16 @@ def check_size(outputs: int, features: int) -> None:
 
 def variance(
     paths: PathDraws, values: Float[Tensor, "o d"], seed: int
-) -> tuple[Float[Tensor, "o d"], Float[Tensor, "o d"]]:
+) -> tuple[Float[Tensor, "o d"], Float[Tensor, "o d"], Float[Tensor, "o d"]]:
     """Var IG = E Var[IG given the paths] + Var E[IG given the paths], by randomised quasi Monte Carlo (5.16).
 
-    Returns the standard deviations, and the standard errors of these.
+    Returns the standard deviations, the standard errors of these, and by how much the coarser rule changes the
+    deviations of the first replicate.
     """
     found = torch.stack([_one(paths, values, seed * REPLICATES + r) for r in range(REPLICATES)])
     mean, error = found.mean(0), found.std(0) / sqrt(REPLICATES)
-    std = mean.sqrt()
-    return std, torch.where(std > 0, error / (2 * std), 0.0)
+    std, coarse = mean.sqrt(), _one(paths.coarse(), values, seed * REPLICATES)
+    return std, torch.where(std > 0, error / (2 * std), 0.0), (found[0].sqrt() - coarse.sqrt()).abs()
 
 
 def _one(paths: PathDraws, values: Float[Tensor, "o d"], seed: int) -> Float[Tensor, "o d"]:

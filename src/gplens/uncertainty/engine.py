@@ -1,23 +1,23 @@
 """The uncertainty of a table of attributions, input by input, at as many nodes as it takes (MATH 5)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.functional import Functional
 from gplens.line import Line
-from gplens.process import Process
+from gplens.paths.engine import MEMORY
+from gplens.process import Mix, Process
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.draws import check_size, draw, variance
 from gplens.uncertainty.paths import PathDraws
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
-ORDERS = (8, 12, 18, 27, 40, 60)
-"""Nodes of the path that are tried until two in a row agree."""
+ORDERS = (7, 10, 15, 22, 31, 47)
+"""Gauss nodes that are tried, with their Kronrod extension, until the two agree."""
 
 
 @final
@@ -43,36 +43,37 @@ def spread(
     request: Uncertainty,
     tolerance: float,
 ) -> Spread:
-    """One input after the other: their paths have nothing in common."""
-    origins = x0.expand_as(x)
+    """Blocks of inputs whose paths are about as long, and the draws of one input after the other."""
     question = _Question(process, functional, outputs, request, tolerance)
-    rows = [question.answer(x[i], origins[i], values[i], i) for i in range(len(x))]
-    return Spread(
-        torch.stack([row.std[0] for row in rows]),
-        _stacked([row.std_error for row in rows]),
-        _stacked([row.covariance for row in rows]),
-        _stacked([row.draws for row in rows]),
-        torch.cat([row.converged for row in rows]),
-    )
+    if _has_pair_moments(functional, outputs):
+        found = _exact(question, x, x0)
+    else:
+        found = _by_draws(question, x, x0.expand_as(x), values)
+    if not isinstance(request, Samples):
+        return found.spread
+    origins = x0.expand_as(x)
+    draws = [question.draws(x[i], origins[i], int(found.order[i]), i) for i in range(len(x))]
+    return replace(found.spread, draws=torch.stack(draws))
 
 
-def check_request(
-    functional: Functional, latents: int, features: int, outputs: tuple[int, ...], request: Uncertainty
-) -> None:
+def check_request(process: Process, functional: Functional, outputs: tuple[int, ...], request: Uncertainty) -> None:
     """Refuse what cannot be had, before anything is computed."""
+    latents, features, mixed = process.latents, process.features, isinstance(process, Mix)
     functional.slopes(torch.zeros(1, latents, 1).double(), torch.zeros(latents, 1).double(), outputs)
-    if isinstance(request, Full) and functional.link_of(outputs[0]) is None:
+    if isinstance(request, Full) and not _has_pair_moments(functional, outputs):
         raise ValueError(
-            "The covariance of class probabilities has no closed form; Full(), and groups=, are for outputs with a "
-            "link of their own. Use Diagonal() for standard deviations, or Samples(count, seed), whose draws are joint."
+            f"The covariance of attributions has no closed form for {functional!r}; Full(), and groups=, are for "
+            "outputs with a smooth link of their own. Use Diagonal() for standard deviations, or Samples(count, seed), "
+            "whose draws are joint."
         )
     if isinstance(request, Samples) and request.joint:
-        check_size(len(outputs), features)
+        check_size(len(outputs) if mixed or functional.link_of(outputs[0]) is None else 1, features)
 
 
-def _stacked(rows: list[Tensor | None]) -> Tensor | None:
-    tensors = [row for row in rows if row is not None]
-    return torch.cat(tensors) if tensors else None
+def _has_pair_moments(functional: Functional, outputs: tuple[int, ...]) -> bool:
+    """Whether each output has a link of its own, whose covariances are exact."""
+    links = [functional.link_of(output) for output in outputs]
+    return all(link is not None and link.has_pair_moments for link in links)
 
 
 @final
@@ -84,60 +85,105 @@ class _Question:
     request: Uncertainty
     tolerance: float
 
-    def answer(self, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], values: Float[Tensor, "o d"], row: int) -> Spread:
-        """Exact covariances where every output has a link of its own; draws of paths where it has not."""
-        full = self.request.covariances
-        start = self._first_order(x, x0)
-        if self.functional.link_of(self.outputs[0]) is not None:
-            found, order, converged = self._refine(lambda order: self._exact(x, x0, order, full=full), start)
-            matrix, std_error = found if full else None, None
-            variances = found.diagonal(dim1=1, dim2=2) if full else found
-            std = _root(variances)
-        else:
-            order, converged, matrix = max(start, 16), torch.tensor([True]), None
-            paths = PathDraws.on(self.process, self.functional, self.outputs, x0, x, order, full=False)
-            std, std_error = variance(paths, values, seed=0)  # one for all inputs: whatever their order
-        draws = self._draws(x, x0, order, row) if isinstance(self.request, Samples) else None
-        return Spread(std[None], None if std_error is None else std_error[None], _first(matrix), draws, converged)
+    def orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
+        """Where to begin in ORDERS: three Kronrod nodes for a lengthscale."""
+        length = self.process.length(Line(x0, x - x0, x.new_zeros(len(x), 0)))
+        return torch.bucketize(3 * length, length.new_tensor([2 * order + 1 for order in ORDERS[:-1]]))
 
-    def _exact(
-        self, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], order: int, *, full: bool
-    ) -> Float[Tensor, "o d *d"]:
-        links = [(output, self.functional.link_of(output)) for output in self.outputs]
-        return torch.stack(
-            [covariance(self.process, i, link, x0, x, order, full=full) for i, link in links if link is not None]
-        )
-
-    def _refine(self, function: Callable[[int], Tensor], start: int) -> tuple[Tensor, int, Bool[Tensor, "1"]]:
-        """More nodes until two orders in a row agree, for each output relative to its largest variance."""
-        orders = [order for order in ORDERS if order >= start]
-        orders = orders if len(orders) > 1 else [start, 3 * start // 2]
-        found = function(orders[0])
-        for order in orders[1:]:
-            before, found = found, function(order)
-            if _agree(before.flatten(1), found.flatten(1), self.tolerance):
-                return found, order, torch.tensor([True])
-        return found, orders[-1], torch.tensor([False])
-
-    def _first_order(self, x: Float[Tensor, " d"], x0: Float[Tensor, " d"]) -> int:
-        """Three nodes for a lengthscale."""
-        line = Line(x0[None], (x - x0)[None], x.new_zeros(1, 0))
-        return max(ORDERS[0], int(3 * float(self.process.length(line))))
-
-    def _draws(self, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "1 s o d"]:
-        assert isinstance(self.request, Samples)
-        paths = PathDraws.on(self.process, self.functional, self.outputs, x0, x, order, full=self.request.joint)
-        return draw(paths, self.request, row)[None]
+    def draws(self, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
+        """The draws of one input, those of outputs that share no latent function one by one."""
+        request, process = self.request, self.process
+        assert isinstance(request, Samples)
+        links = [self.functional.link_of(output) for output in self.outputs]
+        if isinstance(process, Mix) or None in links:
+            paths = PathDraws.on(process, self.functional, self.outputs, x0, x, order, full=request.joint)
+            return draw(paths, request, row)
+        own = [(o, link) for o, link in zip(self.outputs, links, strict=True) if link is not None]
+        alone = [(o, PathDraws.alone(process, o, link, x0, x, order, full=request.joint)) for o, link in own]
+        return torch.cat([draw(paths, request, row, output) for output, paths in alone], dim=1)
 
 
-def _agree(before: Float[Tensor, "o e"], found: Float[Tensor, "o e"], tolerance: float) -> bool:
-    return bool(((found - before).abs().amax(1) <= tolerance * found.abs().amax(1)).all())
+@final
+@dataclass(frozen=True)
+class _Found:
+    spread: Spread
+    order: Int[Tensor, " b"]
+    """Kronrod's order at which each path was settled."""
 
 
-def _root(variances: Float[Tensor, "o d"]) -> Float[Tensor, "o d"]:
+def _exact(question: _Question, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> _Found:
+    """Covariances, or variances, with more nodes for the paths that need them."""
+    full = question.request.covariances
+    shape = (len(x), len(question.outputs), *x.shape[1:] * (2 if full else 1))
+    values, converged, level = x.new_empty(shape), torch.zeros(len(x), dtype=torch.bool), question.orders(x, x0)
+    for i, order in enumerate(ORDERS):
+        for rows in _blocks(question, ~converged & (level <= i), order):
+            found, error = _covariances(question, x[rows], x0 if len(x0) == 1 else x0[rows], order, full=full)
+            values[rows], converged[rows] = found, _small(error, found, question.tolerance)
+            level[rows] = i
+    variances = values.diagonal(dim1=2, dim2=3) if full else values
+    spread = Spread(_root(variances), None, values if full else None, None, converged)
+    return _Found(spread, torch.tensor(ORDERS)[level])
+
+
+def _blocks(question: _Question, pending: Bool[Tensor, " b"], order: int) -> tuple[Int[Tensor, " r"], ...]:
+    """The pending rows in blocks whose temporaries fit into MEMORY."""
+    q, d = 2 * order + 1, question.process.features
+    floats = q**2 * (question.process.floats_per_node(1) + 8 * d)
+    rows = pending.nonzero()[:, 0]
+    return rows.split(max(1, MEMORY // (8 * floats))) if len(rows) else ()
+
+
+def _covariances(
+    question: _Question, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], order: int, *, full: bool
+) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o d *d"]]:
+    links = [(output, question.functional.link_of(output)) for output in question.outputs]
+    each = [covariance(question.process, i, link, x0, x, order, full=full) for i, link in links if link is not None]
+    values, errors = zip(*each, strict=True)
+    return torch.stack(values, dim=1), torch.stack(errors, dim=1)
+
+
+def _small(error: Float[Tensor, "b o *e"], found: Float[Tensor, "b o *e"], tolerance: float) -> Bool[Tensor, " b"]:
+    """For each output relative to its largest variance."""
+    return (error.flatten(2).amax(2) <= tolerance * found.flatten(2).abs().amax(2)).all(1)
+
+
+def _by_draws(
+    question: _Question, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
+) -> _Found:
+    """Deviations of outputs of several latent functions, one input after the other."""
+    level, rows = question.orders(x, x0), []
+    for i in range(len(x)):
+        while True:
+            order = ORDERS[int(level[i])]
+            found = _deviations(question, x[i], x0[i], values[i], order)
+            if found.settled or order == ORDERS[-1]:
+                break
+            level[i] += 1
+        rows.append(found)
+    std, std_error = torch.stack([row.std for row in rows]), torch.stack([row.std_error for row in rows])
+    spread = Spread(std, std_error, None, None, torch.tensor([row.settled for row in rows]))
+    return _Found(spread, torch.tensor(ORDERS)[level])
+
+
+@final
+@dataclass(frozen=True)
+class _Deviations:
+    std: Float[Tensor, "o d"]
+    std_error: Float[Tensor, "o d"]
+    settled: bool
+    """Whether more nodes would change the deviations by less than more draws would."""
+
+
+def _deviations(
+    question: _Question, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], values: Float[Tensor, "o d"], order: int
+) -> _Deviations:
+    paths = PathDraws.on(question.process, question.functional, question.outputs, x0, x, order, full=False)
+    std, std_error, change = variance(paths, values, seed=0)  # one seed for all inputs: whatever their order
+    limit = torch.maximum(std_error.amax(1), question.tolerance * std.amax(1))
+    return _Deviations(std, std_error, bool((change.amax(1) <= limit).all()))
+
+
+def _root(variances: Float[Tensor, "b o d"]) -> Float[Tensor, "b o d"]:
     """The square root, after rounding below zero is taken away."""
     return variances.clamp(min=0).sqrt()
-
-
-def _first(matrix: Tensor | None) -> Tensor | None:
-    return None if matrix is None else matrix[None]

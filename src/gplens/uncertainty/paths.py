@@ -1,6 +1,6 @@
 """Draws of latent paths, and the attribution given a path, which is Gaussian (MATH 5.15)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -9,8 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.functional import Functional
+from gplens.functionals import Expectation
 from gplens.joint import Joint
-from gplens.paths.nodes import gauss_legendre
+from gplens.line import Line
+from gplens.links.link import Link
+from gplens.paths.nodes import gauss_kronrod
 from gplens.process import Mix, Process
 
 RANK = 1e-13
@@ -57,16 +60,26 @@ class Latent:
         return self.joint.c_kl - torch.einsum(form, self.G, self.G)
 
 
+def _line(
+    x0: Float[Tensor, " d"], x: Float[Tensor, " d"], order: int
+) -> tuple[Line, Float[Tensor, " q"], Float[Tensor, " q"]]:
+    """One path at Kronrod nodes, with the weights of Kronrod's rule and of Gauss's."""
+    t, w, gauss = (torch.as_tensor(part) for part in gauss_kronrod(order))
+    return Line(x0[None], (x - x0)[None], t[None]), w, gauss
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class PathDraws:
-    """All independent latent functions of a process on one path, at Gauss-Legendre nodes."""
+    """All independent latent functions of a process on one path, at Kronrod nodes."""
 
     latents: tuple[Latent, ...]
     functional: Functional
     outputs: tuple[int, ...]
     d: Float[Tensor, " d"]
     w: Float[Tensor, " q"]
+    gauss: Float[Tensor, " q"]
+    """Weights of the coarser rule on the same nodes."""
     mixing: Float[Tensor, "c l"]
     """What the functional takes is this mix of the latent functions, plus the jitter."""
     jitter: float
@@ -82,13 +95,34 @@ class PathDraws:
         *,
         full: bool,
     ) -> "PathDraws":
-        """`order` nodes."""
-        t, w = (torch.as_tensor(part) for part in gauss_legendre(order))
-        X, mixing, jitter = x0 + t[:, None] * (x - x0), torch.eye(process.latents, dtype=x.dtype), 0.0
+        """2 order + 1 nodes."""
+        line, w, gauss = _line(x0, x, order)
+        mixing, jitter = torch.eye(process.latents, dtype=x.dtype), 0.0
         if isinstance(process, Mix):
             process, mixing, jitter = process.base, process.weights, process.jitter
-        latents = tuple(Latent.of(process.joint(X, i, full=full)) for i in range(process.latents))
-        return PathDraws(latents, functional, outputs, x - x0, w, mixing, jitter)
+        latents = tuple(Latent.of(process.joint(line, i, full=full)) for i in range(process.latents))
+        return PathDraws(latents, functional, outputs, x - x0, w, gauss, mixing, jitter)
+
+    @staticmethod
+    def alone(
+        process: Process,
+        latent: int,
+        link: Link,
+        x0: Float[Tensor, " d"],
+        x: Float[Tensor, " d"],
+        order: int,
+        *,
+        full: bool,
+    ) -> "PathDraws":
+        """An output that depends on one latent function, which is independent of the others."""
+        line, w, gauss = _line(x0, x, order)
+        own = Latent.of(process.joint(line, latent, full=full))
+        one = torch.ones(1, 1, dtype=x.dtype)
+        return PathDraws((own,), Expectation((link,)), (0,), x - x0, w, gauss, one, 0.0)
+
+    def coarse(self) -> "PathDraws":
+        """The same draws, integrated by the Gauss nodes among the Kronrod nodes."""
+        return replace(self, w=self.gauss)
 
     @property
     def dims(self) -> int:

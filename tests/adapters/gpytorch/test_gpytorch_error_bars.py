@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gplens import Full, Mix, Stack, explain
 from gplens.adapters.registry import adapt
+from gplens.line import Line
 from gplens.links import Probit
 from gplens.process import Process
 from oracles.error_bars import Function, G, variance_of_change
@@ -17,7 +18,7 @@ from oracles.error_bars import Function, G, variance_of_change
 
 def law(process: Process, latent: int, covariance: Tensor, x: Tensor, x0: Tensor, g: Function) -> None:
     """Jitter is in v, not in c: what is random is E[g(f + N(0, jitter)) given f], here by three Hermite nodes."""
-    j = process.joint(torch.stack([x, x0]), latent, full=False)
+    j = process.joint(Line(x0[None], (x - x0)[None], torch.tensor([[1.0, 0.0]]).double()), latent, full=False)
     step = (3 * (j.v - j.c.diagonal()).max().clamp(min=0)).sqrt()
     variance, _ = variance_of_change(j.m, j.c, lambda f: 2 / 3 * g(f) + (g(f + step) + g(f - step)) / 6)
     torch.testing.assert_close(covariance.sum(), variance, rtol=1e-6, atol=1e-9)
@@ -67,3 +68,54 @@ def test_a_mix_of_tasks_satisfies_the_law() -> None:
     assert e.covariance is not None
     for task in range(2):
         law(mix, task, e.covariance[0, task], X[0], X[1], G["Probit"])
+
+
+def test_tasks_that_gpytorch_mixes_satisfy_the_law() -> None:
+    """A real LMCVariationalStrategy: two latent functions, three tasks."""
+    torch.manual_seed(8)
+    own = Tasks().double().eval()
+    X = torch.randn(2, 3, dtype=torch.float64)
+    process = adapt(own, X).process
+    assert isinstance(process, Mix)
+    e = explain(own, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
+    assert e.covariance is not None
+    assert e.covariance.shape == (1, 3, 3, 3)
+    for task in range(3):
+        law(process, task, e.covariance[0, task], X[0], X[1], G["Probit"])
+
+
+class Tasks(gpytorch.models.ApproximateGP):
+    """Three tasks, mixed from two latent functions."""
+
+    def __init__(self) -> None:
+        batch = torch.Size([2])
+        q = gpytorch.variational.CholeskyVariationalDistribution(6, batch_shape=batch)
+        inner = gpytorch.variational.VariationalStrategy(self, torch.randn(2, 6, 3), q)
+        super().__init__(gpytorch.variational.LMCVariationalStrategy(inner, num_tasks=3, num_latents=2, latent_dim=-1))
+        self.mean_module = ConstantMean(batch_shape=batch)
+        self.covar_module = ScaleKernel(RBFKernel(batch_shape=batch), batch_shape=batch)
+        q.variational_mean.data.normal_()
+        inner.variational_params_initialized.fill_(1)
+
+    def forward(self, x: Tensor) -> gpytorch.distributions.MultivariateNormal:
+        return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+
+class Warped(gpytorch.kernels.Kernel):
+    """A kernel that a user wrote: a squared exponential of sinh x."""
+
+    has_lengthscale = True
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: object) -> Tensor:
+        distance = self.covar_dist(
+            x1.sinh() / self.lengthscale, x2.sinh() / self.lengthscale, diag=diag, square_dist=True
+        )
+        return torch.exp(-distance / 2)
+
+
+def test_a_kernel_that_a_user_wrote_satisfies_the_law() -> None:
+    own, X = model(ScaleKernel(Warped()), torch.float64), 0.3 * torch.randn(2, 3).double()
+    e = explain(own, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full())
+    assert e.provenance.gradients == "autograd"
+    assert e.covariance is not None
+    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])

@@ -1,0 +1,75 @@
+"""f and its gradient at pairs of nodes, jointly Gaussian: what error bars are made of (MATH 5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The marginals at the nodes of b lines, and their gradients."""
+
+    m: Float[Tensor, "b q"]
+    v: Float[Tensor, "b q"]
+    """With the host's jitter, which the covariances between nodes do not have."""
+    m_k: Float[Tensor, "b q d"]
+    v_k: Float[Tensor, "b q d"]
+
+    def mixed(self, weight: float, other: "Nodes", other_weight: float) -> "Nodes":
+        """weight f + other_weight f', for independent f and f'."""
+        a, b = weight**2, other_weight**2
+        return Nodes(
+            weight * self.m + other_weight * other.m,
+            a * self.v + b * other.v,
+            weight * self.m_k + other_weight * other.m_k,
+            a * self.v_k + b * other.v_k,
+        )
+
+    def with_jitter(self, jitter: float) -> "Nodes":
+        """More variance that no two nodes share."""
+        return Nodes(self.m, self.v + jitter, self.m_k, self.v_k)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """One latent function at nodes x_q ("left") and y_p ("right") of b lines."""
+
+    left: Nodes
+    right: Nodes
+    c: Float[Tensor, "b q p"]
+    """Cov(f_q, f_p)."""
+    c_k: Float[Tensor, "b q p d"]
+    """Cov(d_k f_q, f_p)."""
+    c_l: Float[Tensor, "b q p d"]
+    """Cov(f_q, d_l f_p)."""
+    gradients: Callable[[Float[Tensor, "b q p"], bool], Float[Tensor, "b d *d"]]
+    """sum_qp H_qp Cov(d_k f_q, d_l f_p), for all pairs of features or for k = l."""
+
+    @property
+    def square(self) -> bool:
+        """Whether the nodes are the same on both sides."""
+        return self.left is self.right
+
+    def mixed(self, weight: float, other: "Pairs", other_weight: float) -> "Pairs":
+        """weight f + other_weight f', for independent f and f'."""
+        a, b = weight**2, other_weight**2
+        left = self.left.mixed(weight, other.left, other_weight)
+        return Pairs(
+            left,
+            left if self.square else self.right.mixed(weight, other.right, other_weight),
+            a * self.c + b * other.c,
+            a * self.c_k + b * other.c_k,
+            a * self.c_l + b * other.c_l,
+            lambda H, full: a * self.gradients(H, full) + b * other.gradients(H, full),
+        )
+
+    def with_jitter(self, jitter: float) -> "Pairs":
+        """More variance that no two nodes share."""
+        left = self.left.with_jitter(jitter)
+        right = left if self.square else self.right.with_jitter(jitter)
+        return Pairs(left, right, self.c, self.c_k, self.c_l, self.gradients)
