@@ -85,7 +85,7 @@ def images(rows: int, d: int = 784, classes: int = 10, n: int = 100, seed: int =
 
 
 def binary(rows: int, d: int = 784, n: int = 100, seed: int = 0) -> Workload:
-    """Two classes of sparse images, one latent function."""
+    """Two classes of sparse images, one latent function; a lengthscale that grows as distances do."""
     generator = torch.Generator().manual_seed(seed)
     ink = torch.rand(rows + n, d, generator=generator, dtype=torch.float64)
     ink = torch.where(ink > 0.8, ink, 0.0)

@@ -128,7 +128,13 @@ def edges(scale: float) -> None:
         (3 * draw.normal(count, 10), draw.uniform(count, 10) ** 2),
     ]
     rows = []
-    for choice in ((), (0.5,), (0.3, 0.6), (0.2, 0.4, 0.8), (0.3, 0.6, 1.2)):
+    for choice in (
+        (0.5,),
+        (0.2, 0.5),
+        (0.15, 0.3, 0.5),
+        (0.15, 0.2, 0.27, 0.36, 0.5),
+        (0.15, 0.2, 0.27, 0.36, 0.5, 1.0),
+    ):
         with constants(cdf, LATTICE_EDGES=choice):
             rows.append([str(choice), *(cpu_time(pair) for pair in sets)])
     show(["LATTICE_EDGES", "v < 4", "v < 1"], rows, width=16)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 
-from conformance.zoo import generator, normal, seeds, uniform
+from conformance.zoo import generator, normal, pulled, seeds, uniform
 from gplens.line import Line
 from gplens.means import AutogradMean, ConstantMean, LinearMean, Mean
 from oracles.dense import Scalar, gradient
@@ -32,4 +32,4 @@ def test_a_mean_has_the_values_and_the_gradient_of_its_formula(
     torch.testing.assert_close(mean(x.flatten(0, 1)), naive(x).flatten(), rtol=1e-13, atol=1e-14)
     torch.testing.assert_close(section.values, naive(x), rtol=1e-13, atol=1e-14)
     expected = torch.einsum("bpq,bqd->bpd", W, gradient(naive, x))
-    torch.testing.assert_close(section.pull_back(W), expected, rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(pulled(section, W, 3), expected, rtol=1e-12, atol=1e-13)

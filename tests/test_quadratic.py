@@ -1,5 +1,7 @@
 """The matrix A in factored form: the algebra of the dense one, with the digits of the factor."""
 
+from dataclasses import replace
+
 import mpmath as mp
 import pytest
 import torch
@@ -18,12 +20,14 @@ def symmetric(seed: int, latents: int, n: int = 5) -> torch.Tensor:
 @pytest.mark.parametrize("latents", [1, 3])
 @given(seed=seeds)
 def test_the_factored_form_has_the_algebra_of_the_dense_matrix(latents: int, seed: int) -> None:
-    """form(F k) = k'Ak and unwhiten(F k) = A k."""
+    """k'Ak and A k, through F where A is large and through A itself where it is not."""
     A, k = symmetric(seed, latents), normal(generator(seed + 1), 2, 4, 5)
-    own = Quadratic.dense(A)
-    w = own.whiten(k)
-    torch.testing.assert_close(own.form(w), torch.einsum("bqi,cij,bqj->bcq", k, A, k), rtol=1e-11, atol=1e-11)
-    torch.testing.assert_close(own.unwhiten(w), torch.einsum("cij,bqj->bcqi", A, k), rtol=1e-11, atol=1e-11)
+    for prior in (1e-9, 1e9):
+        own = replace(Quadratic.dense(A), prior=prior)
+        assert own.keeps_digits == (prior < 1)
+        found = own.product(k)
+        torch.testing.assert_close(found.form, torch.einsum("bqi,cij,bqj->bcq", k, A, k), rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(found.A_k, torch.einsum("cij,bqj->bcqi", A, k), rtol=1e-11, atol=1e-11)
 
 
 def test_a_factor_shared_by_latents_has_signs_of_their_own() -> None:
@@ -31,10 +35,10 @@ def test_a_factor_shared_by_latents_has_signs_of_their_own() -> None:
     g = generator(0)
     F, s, k = normal(g, 1, 3, 5), normal(g, 2, 3), normal(g, 2, 4, 5)
     A = torch.einsum("ri,cr,rj->cij", F[0], s, F[0])
-    own = Quadratic(F, s)
-    w = own.whiten(k)
-    torch.testing.assert_close(own.form(w), torch.einsum("bqi,cij,bqj->bcq", k, A, k))
-    torch.testing.assert_close(own.unwhiten(w), torch.einsum("cij,bqj->bcqi", A, k))
+    for prior in (1e-9, 1e9):
+        found = Quadratic(F, s, prior).product(k)
+        torch.testing.assert_close(found.form, torch.einsum("bqi,cij,bqj->bcq", k, A, k))
+        torch.testing.assert_close(found.A_k, torch.einsum("cij,bqj->bcqi", A, k))
 
 
 def test_an_asymmetric_matrix_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from typing import Any, SupportsIndex, TypeVar
 
@@ -16,9 +17,12 @@ from gplens.explanation import Explanation, Provenance, group_columns, output_in
 from gplens.functional import Functional
 from gplens.likelihood import Likelihood
 from gplens.links.softmax.mixed import correlated
+from gplens.memory import budget
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Question
 from gplens.paths.rules import Rule
+from gplens.precision import FINEST as FINEST_SINGLE
+from gplens.precision import Single
 from gplens.process import Mix, Process
 from gplens.targets import Response, Target
 from gplens.uncertainty import Diagonal, Full, Samples, Uncertainty
@@ -44,6 +48,8 @@ def explain(
     uncertainty: Uncertainty | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
+    memory: int | None = None,
+    dtype: torch.dtype = torch.float64,
 ) -> Explanation:
     """Integrated Gradients of a Gaussian process: which feature moved the prediction, and by how much.
 
@@ -64,6 +70,10 @@ def explain(
             Nothing of it is computed if None.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
+        memory: bytes that temporaries may take beside the result; a quarter of what is free if None. The result does
+            not depend on it.
+        dtype: torch.float32 computes the kernels and their gradients in single precision, to some four digits
+            (docs/SPEED.md), with a tolerance of 1e-4 if None is given. Error bars are in float64 in any case.
 
     Raises:
         ValueError, TypeError: what was got, what was wanted and what to do. Nothing is half done.
@@ -79,12 +89,15 @@ def explain(
         starts = start.rows(table.values)
         adapted, known = _adapt(model, likelihood, table.values, starts)
         process, functional = _functional(target, known, adapted)
-        tolerance = _tolerance(tolerance, functional)
+        if _single(dtype):
+            process = Single.of(process)
+        tolerance = _tolerance(tolerance, functional, FINEST_SINGLE if _single(dtype) else FINEST)
         chosen, output_names = _outputs(outputs, functional, process.latents)
+        process, functional, chosen = functional.narrowed(process, chosen)
         request = None if uncertainty is None else _request(uncertainty, groups, start)
         if request is not None:
             check_request(process, functional, chosen, request)
-        question = Question(process, functional.within(tolerance), chosen, rule, tolerance)
+        question = Question(process, functional.within(tolerance), chosen, rule, tolerance, budget(memory))
         found = question.answer(table.values, starts)
         sure = None if request is None else _spread(question, table, starts, found, request)
     provenance = _provenance(adapted, known, target, start, rule, tolerance)
@@ -109,7 +122,7 @@ def _spread(
 ) -> Spread:
     process, functional, outputs = question.process, question.functional, question.outputs
     values, tolerance = found.integral.values, question.tolerance
-    return spread(process, functional, outputs, table.values, starts[:, 0], values, request, tolerance)
+    return spread(process, functional, outputs, table.values, starts[:, 0], values, request, tolerance, question.memory)
 
 
 def _with_spread(
@@ -260,15 +273,28 @@ def _provenance(
         tolerance=tolerance,
         gradients="autograd" if adapted.process.autograd else "closed form",
         notes=adapted.notes,
-        version=version("gplens"),
+        version=_version(),
     )
 
 
-def _tolerance(asked: Any, functional: Functional) -> float:
-    tolerance = functional.default_tolerance if asked is None else asked
-    if not isinstance(tolerance, float | int) or not FINEST <= tolerance < 1:
-        raise ValueError(f"tolerance={tolerance}: wanted was a relative error from {FINEST:g} to 1, such as 1e-6.")
+@cache
+def _version() -> str:
+    return version("gplens")
+
+
+def _tolerance(asked: Any, functional: Functional, finest: float) -> float:
+    tolerance = max(finest, functional.default_tolerance) if asked is None else asked
+    if not isinstance(tolerance, float | int) or not finest <= tolerance < 1:
+        example = "1e-6" if finest == FINEST else "1e-3"
+        raise ValueError(f"tolerance={tolerance}: wanted was a relative error from {finest:g} to 1, such as {example}.")
     return tolerance
+
+
+def _single(dtype: Any) -> bool:
+    """Whether float32 was asked for."""
+    if dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"dtype={dtype}: wanted was torch.float64 or torch.float32.")
+    return dtype == torch.float32
 
 
 def _instance(thing: T, kind: type[T], what: str) -> T:

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.links.link import Link
-from gplens.process import Marginals
+from gplens.process import Marginals, Process
 
 ACCURACY = 1e-10
 """Stated accuracy of the moments of every exact link, relative to 1 + |value|."""
@@ -52,6 +52,10 @@ class Functional(ABC):
     def within(self, tolerance: float) -> "Functional":
         """The functional to an accuracy that a relative tolerance of attributions wants."""
         return self
+
+    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> "tuple[Process, Functional, tuple[int, ...]]":
+        """The same outputs of as few latent functions as they need."""
+        return process, self, outputs
 
     def link_of(self, output: int) -> Link | None:
         """The link of an output that is the expectation of a function of its own latent value; else None."""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import TypeVar, final
 
 import torch
 from jaxtyping import Float
@@ -11,8 +11,9 @@ from torch import Tensor
 from gplens.functional import ACCURACY, Functional, Jet
 from gplens.links.identity import Identity
 from gplens.links.link import Link, Moments
-from gplens.process import Marginals
+from gplens.process import Marginals, Process
 
+T = TypeVar("T")
 Partials = tuple[Float[Tensor, "b o q"], Float[Tensor, "b o q"], Float[Tensor, "b o q"] | None]
 
 
@@ -22,6 +23,16 @@ class Elementwise(Functional):
     def count(self, latents: int) -> int:
         """As many as latent functions."""
         return latents
+
+    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> tuple[Process, Functional, tuple[int, ...]]:
+        """The latent functions of the outputs alone."""
+        if outputs == tuple(range(process.latents)):
+            return process, self, outputs
+        return process.select(outputs), self.select(outputs), tuple(range(len(outputs)))
+
+    @abstractmethod
+    def select(self, outputs: tuple[int, ...]) -> "Elementwise":
+        """The functional of some of the outputs."""
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """The partials with respect to the other latent functions are zero."""
@@ -46,6 +57,10 @@ class Expectation(Elementwise):
     def accuracy(self) -> float:
         """Infinite for a named approximation."""
         return ACCURACY if all(link.exact for link in self.links) else torch.inf
+
+    def select(self, outputs: tuple[int, ...]) -> "Expectation":
+        """The links of these outputs."""
+        return Expectation(some(self.links, outputs))
 
     def link_of(self, output: int) -> Link | None:
         """Its own, if that is exact."""
@@ -94,6 +109,10 @@ def moments_of(
 class LatentMean(Elementwise):
     """psi = m."""
 
+    def select(self, outputs: tuple[int, ...]) -> "LatentMean":
+        """The same for all outputs."""
+        return self
+
     def link_of(self, output: int) -> Link:
         """The identity."""
         return Identity()
@@ -117,6 +136,10 @@ class LatentVariance(Elementwise):
 
     noise: tuple[float, ...] = (0.0,)
 
+    def select(self, outputs: tuple[int, ...]) -> "LatentVariance":
+        """The noise of these outputs."""
+        return LatentVariance(some(self.noise, outputs))
+
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         """psi_m = 0,  psi_v = 1."""
         v = marginals.v[:, list(outputs)]
@@ -131,6 +154,10 @@ class TotalVariance(Elementwise):
     mean: tuple[Link, ...]
     second: tuple[Link, ...]
 
+    def select(self, outputs: tuple[int, ...]) -> "TotalVariance":
+        """The links of these outputs."""
+        return TotalVariance(some(self.mean, outputs), some(self.second, outputs))
+
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         """psi_m = E second' - 2 E g E g',  psi_v = 1/2 E second'' - E g E g''."""
         m, v = (tensor[:, list(outputs)] for tensor in (marginals.m, marginals.v))
@@ -140,6 +167,11 @@ class TotalVariance(Elementwise):
             h.slope - 2 * g.value * g.slope,
             h.curvature / 2 - g.value * g.curvature,
         )
+
+
+def some(per_output: tuple[T, ...], outputs: tuple[int, ...]) -> tuple[T, ...]:
+    """What belongs to some of the outputs, where one may stand for all."""
+    return per_output if len(per_output) == 1 else tuple(per_output[c] for c in outputs)
 
 
 def chosen(per_output: tuple[float, ...], outputs: tuple[int, ...], like: Tensor) -> Float[Tensor, "o 1"]:

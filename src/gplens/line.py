@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gplens.form import Form, embed
+
 
 @final
 @dataclass(frozen=True)
@@ -26,13 +28,19 @@ class Line:
         """The same line seen in some of the features."""
         return Line(self.x0[:, dims], self.d[:, dims], self.t)
 
+    def start(self, C: Float[Tensor, "b p"], factor: Float[Tensor, " d"]) -> Form:
+        """C factor o x0: one row for all where the baseline is shared."""
+        if len(self.x0) == 1:
+            return Form(shared=((C[..., None], factor * self.x0),))
+        return Form(own=((C, factor, self.x0),))
+
     @staticmethod
     def at(X: Float[Tensor, "b d"]) -> "Line":
         """The points X themselves, as lines of one node."""
         return Line(X, torch.zeros_like(X), X.new_zeros(X.shape[0], 1))
 
 
-PullBack = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p d"]]
+PullBack = Callable[[Float[Tensor, "b p a q"], Float[Tensor, "b a q *rest"]], Form]
 ByNode = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p q d"]]
 
 
@@ -41,9 +49,11 @@ ByNode = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p q d"]]
 class Section:
     """A function h(x) (one value per node, or one for each support point) along a line.
 
-    `pull_back(W)` is the vector-Jacobian product  sum_{q,rest} W_{q,rest} d_k h_rest(x_q),  for p channels of
-    weights at once; `by_node(W)` is the same before the sum over q, at q times the price. Sections add and multiply
-    as functions do, which is all that composite kernels need.
+    `pull_back(U, V)` is the vector-Jacobian product  sum_{q,rest} W_{q,rest} d_k h_rest(x_q)  for p channels of
+    weights at once. They come as products, W = sum_a U_a V_a, the channels in U and the support points in V, because
+    W itself would be the largest tensor of all; what comes back is a Form, so that sums of sections are multiplied out
+    once. `by_node(W)` is the same before the sum over q, at q times the price.
+    Sections add and multiply as functions do, which is all that composite kernels need.
     """
 
     values: Float[Tensor, "b q *rest"]
@@ -53,7 +63,7 @@ class Section:
     def __add__(self, other: "Section") -> "Section":
         return Section(
             self.values + other.values,
-            lambda W: self.pull_back(W) + other.pull_back(W),
+            lambda U, V: self.pull_back(U, V) + other.pull_back(U, V),
             lambda W: self.by_node(W) + other.by_node(W),
         )
 
@@ -61,33 +71,30 @@ class Section:
         left, right = self.values[:, None], other.values[:, None]
         return Section(
             self.values * other.values,
-            lambda W: self.pull_back(W * right) + other.pull_back(W * left),
+            lambda U, V: self.pull_back(U, V * right) + other.pull_back(U, V * left),
             lambda W: self.by_node(W * right) + other.by_node(W * left),
         )
 
     def scaled(self, factor: Float[Tensor, ""]) -> "Section":
         """factor * h."""
-        return Section(factor * self.values, lambda W: factor * self.pull_back(W), lambda W: factor * self.by_node(W))
+        return Section(
+            factor * self.values, lambda U, V: self.pull_back(factor * U, V), lambda W: factor * self.by_node(W)
+        )
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Section":
         """A section over some of the features as one over all of them: the others have derivative zero."""
         return Section(
             self.values,
-            lambda W: embed(self.pull_back(W), dims, features),
+            lambda U, V: self.pull_back(U, V).embedded(dims, features),
             lambda W: embed(self.by_node(W), dims, features),
         )
-
-
-def embed(inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int) -> Float[Tensor, "*batch d"]:
-    """Derivatives in some of the features put into their places, zeros elsewhere."""
-    return inner.new_zeros(*inner.shape[:-1], features).index_add_(-1, dims, inner)
 
 
 def constant_section(values: Float[Tensor, "b q *rest"], features: int) -> Section:
     """A function that does not change along the line."""
     return Section(
         values,
-        lambda W: W.new_zeros(()).expand(*W.shape[:2], features),
+        lambda U, V: Form(),
         lambda W: W.new_zeros(()).expand(*W.shape[:3], features),
     )
 
@@ -107,4 +114,13 @@ def autograd_section(function: Callable[[Float[Tensor, "b q d"]], Float[Tensor, 
         ]
         return torch.stack(channels, dim=1)
 
-    return Section(values.detach(), lambda W: by_node(W).sum(2), by_node)
+    return Section(values.detach(), summed(by_node), by_node)
+
+
+def summed(by_node: ByNode) -> PullBack:
+    """The pull-back of a function without structure along the line: the weights themselves, then the sum over q."""
+
+    def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q *rest"]) -> Form:
+        return Form(dense=(by_node(torch.einsum("bpaq,baq...->bpq...", U, V)).sum(2),))
+
+    return pull_back

@@ -8,6 +8,7 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.form import Form
 from gplens.line import Line, Section, autograd_section, constant_section
 
 
@@ -59,7 +60,11 @@ class LinearMean(Mean):
     def along(self, line: Line) -> Section:
         """Linear in t; the derivative is the weight."""
         values = (line.x0 @ self.weight + self.bias)[:, None] + line.t * (line.d @ self.weight)[:, None]
-        return Section(values, lambda W: W.sum(2, keepdim=True) * self.weight, lambda W: W[..., None] * self.weight)
+
+        def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q"]) -> Form:
+            return Form(shared=(((U * V[:, None]).sum((2, 3))[..., None], self.weight[None]),))
+
+        return Section(values, pull_back, lambda W: W[..., None] * self.weight)
 
 
 @final

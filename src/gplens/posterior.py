@@ -1,7 +1,8 @@
 """The one canonical posterior that every fitted Gaussian process turns into (MATH 1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -9,13 +10,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.casting import cast
+from gplens.form import Form
 from gplens.joint import Joint
 from gplens.kernels import Kernel
 from gplens.line import Line, Section
 from gplens.means import ConstantMean, Mean
 from gplens.pairs import Nodes, Pairs
 from gplens.process import Marginals, Process
-from gplens.quadratic import Quadratic
+from gplens.quadratic import Product, Quadratic
 
 ROUNDING = 1e-6
 """v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) is not rounding."""
@@ -53,6 +56,7 @@ class Posterior(Process):
         self.A = A if isinstance(A, Quadratic) else Quadratic.dense(A if A.ndim == 3 else A[None])
         self.means = _one_each(mean, self.latents)
         self._check()
+        self.A = replace(self.A, prior=float(kernel.diagonal(Z).max()))
 
     @staticmethod
     def exact(
@@ -137,25 +141,41 @@ class Posterior(Process):
         c_kl = kernel.between(line, line).mixed(full)[0] - _products(B, A.s[0], full=full)
         return Joint(p.left.m[0], p.left.v[0], p.c[0], p.left.m_k[0], p.left.v_k[0], p.c_k[0], c_kl)
 
-    def floats_per_node(self, channels: int) -> int:
-        """k and its profile, F k and A k for each latent function, W for each channel; points by autograd."""
+    def floats(self, nodes: int, channels: int) -> int:
+        """k, its profile and slope; F k, A k and their products for each latent function; the channels' sums."""
         n, d = self.Z.shape
         points = n * d if self.autograd else 0
-        return n * (4 + 3 * self.latents + 3 * channels) + points + d
+        return nodes * (n * (6 + 6 * self.latents) + points) + channels * n + 2 * d
+
+    def select(self, latents: tuple[int, ...]) -> "Posterior":
+        """Some of the latent functions, with the same kernel and support points."""
+        index, means = list(latents), [self.means[i] for i in latents]
+        F, s = (part if len(part) == 1 else part[index] for part in (self.A.F, self.A.s))
+        return Posterior(self.kernel, self.Z, self.beta[index], Quadratic(F, s), means, jitter=self.jitter)
+
+    def to(self, dtype: torch.dtype) -> "Posterior":
+        """Kernel, support points, beta, A and means in another precision."""
+        other = copy(self)
+        other.kernel, other.Z, other.beta, other.means = (
+            cast(part, dtype) for part in (self.kernel, self.Z, self.beta, self.means)
+        )
+        other.A = Quadratic(cast(self.A.F, dtype), cast(self.A.s, dtype), self.A.prior)
+        return other
 
     def c(self, X: Float[Tensor, "b d"], Y: Float[Tensor, "m d"]) -> Float[Tensor, "b c m"]:
         """The covariance between points  (1.3)."""
-        A_k = self.A.unwhiten(self.A.whiten(self.kernel(Y, self.Z)[None]))[0]
+        A_k = self.A.product(self.kernel(Y, self.Z)[None]).A_k[0]
         prior, fitted = self.kernel(X, Y), self.kernel(X, self.Z) @ A_k.mT
         return (prior - fitted).transpose(0, 1).expand(-1, self.latents, -1)
 
     def c_gradient(self, X: Float[Tensor, "b d"], Y: Float[Tensor, "m d"]) -> Float[Tensor, "b c m d"]:
         """Cov(d_k f(x), f(y)) = d_k k(x,y) - d_k k(x,Z) A k(Z,y)  (1.6): one pull-back through [Z, Y]."""
-        A_k = self.A.unwhiten(self.A.whiten(self.kernel(Y, self.Z)[None]))[0].expand(self.latents, -1, -1)
+        A_k = self.A.product(self.kernel(Y, self.Z)[None]).A_k[0].expand(self.latents, -1, -1)
         own = torch.eye(Y.shape[0], dtype=X.dtype).expand(self.latents, -1, -1)
         W = torch.cat([-A_k, own], dim=2).flatten(0, 1)[None, :, None]
         section = self.kernel.along(Line.at(X), torch.cat([self.Z, Y]))
-        return section.pull_back(W.expand(X.shape[0], -1, -1, -1)).unflatten(1, (self.latents, Y.shape[0]))
+        by_node = section.by_node(W.expand(X.shape[0], -1, -1, -1))[:, :, 0]
+        return by_node.unflatten(1, (self.latents, Y.shape[0]))
 
 
 @final
@@ -182,9 +202,9 @@ class PosteriorMarginals(Marginals):
         return tuple(mean.along(self.line) for mean in self.posterior.means)
 
     @cached_property
-    def whitened(self) -> Float[Tensor, "b #c q r"]:
-        """F k."""
-        return self.posterior.A.whiten(self.k.values)
+    def fitted(self) -> Product:
+        """A k and k'Ak."""
+        return self.posterior.A.product(self.k.values)
 
     def means(self) -> Float[Tensor, "b c q"]:
         """mu + k beta."""
@@ -194,18 +214,19 @@ class PosteriorMarginals(Marginals):
     def variances(self) -> Float[Tensor, "b c q"]:
         """k(x,x) - k A k + jitter."""
         prior = self.prior_variance.values[:, None]
-        v = prior - self.posterior.A.form(self.whitened) + self.posterior.jitter  # (1.2)
+        v = prior - self.fitted.form + self.posterior.jitter  # (1.2)
         return _without_rounding(v, prior).expand(-1, self.posterior.latents, -1)
 
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """One pull-back of W = wm beta - 2 wv A k  (4.2), and those of the prior mean and variance."""
-        W = torch.einsum("bpcq,cn->bpqn", wm, self.posterior.beta)
-        result = sum((mean.pull_back(wm[:, :, c]) for c, mean in enumerate(self.prior_means)), start=wm.new_zeros(()))
+        one = self.line.t.new_ones(()).expand_as(self.line.t)[:, None]
+        U, V = wm, self.posterior.beta[:, None].expand(wm.shape[0], -1, wm.shape[3], -1)
+        pulled = [mean.pull_back(wm[:, :, [c]], one) for c, mean in enumerate(self.prior_means)]
         if wv is not None:
-            A_k = self.posterior.A.unwhiten(self.whitened).expand(-1, wv.shape[2], -1, -1)
-            W = W - 2 * torch.einsum("bpcq,bcqn->bpqn", wv, A_k)  # (4.2)
-            result = result + self.prior_variance.pull_back(wv.sum(2))
-        return result + self.k.pull_back(W)
+            A_k = self.fitted.A_k.expand(-1, wv.shape[2], -1, -1)
+            U, V = torch.cat([U, -2 * wv], dim=2), torch.cat([V, A_k], dim=1)  # (4.2)
+            pulled.append(self.prior_variance.pull_back(wv.sum(2, keepdim=True), one))
+        return sum(pulled, start=self.k.pull_back(U, V))
 
 
 def _one_each(mean: Mean | Sequence[Mean] | None, latents: int) -> tuple[Mean, ...]:

@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from operator import add
 from typing import TypeVar, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.form import Form
 from gplens.joint import Joint
 from gplens.line import Line
 from gplens.pairs import Pairs
@@ -38,7 +40,7 @@ class Marginals(ABC):
         """What `v` is."""
 
     @abstractmethod
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """sum_cq wm d_k m + wv d_k v  (4.1); without wv nothing of the variance is touched."""
 
 
@@ -82,8 +84,21 @@ class Process(ABC):
         """The same for all pairs of nodes of a single line; all covariances between features if full."""
 
     @abstractmethod
-    def floats_per_node(self, channels: int) -> int:
-        """Numbers held in memory for each node while so many channels of weights are pulled back."""
+    def floats(self, nodes: int, channels: int) -> int:
+        """Numbers held for a line of so many nodes while so many channels are pulled back, features not counted."""
+
+    @abstractmethod
+    def select(self, latents: tuple[int, ...]) -> "Process":
+        """Some of the latent functions alone."""
+
+    @abstractmethod
+    def to(self, dtype: torch.dtype) -> "Process":
+        """The same in another precision."""
+
+    @property
+    def rounding(self) -> float:
+        """The error of a target, relative to its size, that no refinement of a path removes."""
+        return torch.finfo(torch.float64).eps
 
     def m(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"]:
         """The means at points  (1.1)."""
@@ -95,12 +110,16 @@ class Process(ABC):
 
     def m_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
         """d_k m at points  (1.4)."""
-        return self.along(Line.at(X)).pull_back(_each(self.latents, X), None)
+        return self._gradients(X, _each(self.latents, X), None)
 
     def v_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
         """d_k v at points  (1.5)."""
         one = _each(self.latents, X)
-        return self.along(Line.at(X)).pull_back(torch.zeros_like(one), one)
+        return self._gradients(X, torch.zeros_like(one), one)
+
+    def _gradients(self, X: Float[Tensor, "b d"], wm: Tensor, wv: Tensor | None) -> Float[Tensor, "b c d"]:
+        form = self.along(Line.at(X)).pull_back(wm, wv)
+        return form.evaluate((X.shape[0], self.latents, X.shape[1]), X)
 
 
 def _each(latents: int, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c c 1"]:
@@ -162,9 +181,18 @@ class Stack(Process):
             latent -= part.latents
         raise IndexError(f"There are {self.latents} latent functions.")
 
-    def floats_per_node(self, channels: int) -> int:
+    def floats(self, nodes: int, channels: int) -> int:
         """All of the parts'."""
-        return sum(part.floats_per_node(channels) for part in self.parts)
+        return sum(part.floats(nodes, channels) for part in self.parts)
+
+    def select(self, latents: tuple[int, ...]) -> Process:
+        """The parts to which they belong, one for each."""
+        parts = [part.select((own,)) for part, own in map(self._part, latents)]
+        return parts[0] if len(parts) == 1 else Stack(tuple(parts))
+
+    def to(self, dtype: torch.dtype) -> "Stack":
+        """All of the parts."""
+        return Stack(tuple(part.to(dtype) for part in self.parts))
 
 
 @final
@@ -182,12 +210,12 @@ class StackMarginals(Marginals):
         """The parts' variances."""
         return torch.cat([part.v for part in self.parts], dim=1)
 
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """The sum over the parts, each with its own weights."""
         sizes = [part.m.shape[1] for part in self.parts]
         wvs = [None] * len(sizes) if wv is None else wv.split(sizes, dim=2)
         pieces = zip(self.parts, wm.split(sizes, dim=2), wvs, strict=True)
-        return reduce(torch.add, (part.pull_back(a, b) for part, a, b in pieces))
+        return reduce(add, (part.pull_back(a, b) for part, a, b in pieces))
 
 
 @final
@@ -242,9 +270,17 @@ class Mix(Process):
             total = total.mixed(1.0, one, weight)
         return total.with_jitter(self.jitter)
 
-    def floats_per_node(self, channels: int) -> int:
+    def floats(self, nodes: int, channels: int) -> int:
         """As the base."""
-        return self.base.floats_per_node(channels)
+        return self.base.floats(nodes, channels)
+
+    def select(self, latents: tuple[int, ...]) -> "Mix":
+        """Some of the outputs."""
+        return Mix(self.base, self.weights[list(latents)], self.jitter)
+
+    def to(self, dtype: torch.dtype) -> "Mix":
+        """The base and the weights."""
+        return Mix(self.base.to(dtype), self.weights.to(dtype), self.jitter)
 
 
 @final
@@ -264,7 +300,7 @@ class MixMarginals(Marginals):
         """M^2 v_l + jitter, the square taken elementwise: the latent functions are independent."""
         return self.weights**2 @ self.base.v + self.jitter
 
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Float[Tensor, "b p d"]:
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """The weights, mixed back."""
         M = self.weights.T
         return self.base.pull_back(M @ wm, None if wv is None else M**2 @ wv)

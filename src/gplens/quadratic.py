@@ -11,8 +11,10 @@ from torch import Tensor
 SYMMETRY = 1e-8
 """How far from symmetric, relative to its largest entry, a given A may be. Rounding in a solve leaves 1e-10."""
 
-LARGEST = 1e5
-"""Entries of A up to which error bars use A itself: what rounding leaves is 1e-16 times that, of the prior."""
+DENSE = 2048
+"""Support points beyond which A is not formed: n^3 would be more than the products that it saves."""
+LARGEST = 1e3
+"""Size of A, in units of the prior, up to which A itself is used, in one product instead of two: it loses 3 digits."""
 
 
 @final
@@ -26,6 +28,8 @@ class Quadratic:
 
     F: Float[Tensor, "#c r n"]
     s: Float[Tensor, "#c r"]
+    prior: float = 1.0
+    """The largest k(x,x), in whose units the size of A is judged."""
 
     @staticmethod
     def dense(A: Float[Tensor, "c n n"]) -> "Quadratic":
@@ -37,18 +41,21 @@ class Quadratic:
         return Quadratic(Q.mT.contiguous(), s)
 
     @cached_property
-    def matrix(self) -> Float[Tensor, "n n"]:
-        """A itself, of a single latent function."""
-        return (self.F[0].T * self.s[0]) @ self.F[0]
+    def matrix(self) -> Float[Tensor, "#c n n"]:
+        """A itself."""
+        return (self.F.mT * self.s[:, None]) @ self.F
 
     @cached_property
     def keeps_digits(self) -> bool:
-        """Whether products with the matrix itself lose little: rounding is multiplied by its size."""
-        return bool(self.matrix.abs().max() * len(self.matrix) ** 0.5 <= LARGEST)
+        """Whether products with the matrix itself lose little, by its size, and forming it costs little."""
+        if self.F.shape[2] > DENSE:
+            return False
+        bound = self.prior * self.F.square().sum(1).max() * self.s.abs().max()  # of the diagonal: cheaper than A
+        return bool(bound <= LARGEST) and bool(self.prior * self.matrix.abs().sum(2).max() <= LARGEST)
 
     @cached_property
     def _each(self) -> "tuple[Quadratic, ...]":
-        return tuple(Quadratic(self.F[[min(i, len(self.F) - 1)]], s[None]) for i, s in enumerate(self.s))
+        return tuple(Quadratic(self.F[[min(i, len(self.F) - 1)]], s[None], self.prior) for i, s in enumerate(self.s))
 
     def of(self, latent: int) -> "Quadratic":
         """That of one latent function."""
@@ -56,12 +63,33 @@ class Quadratic:
 
     def whiten(self, k: Float[Tensor, "b q n"]) -> Float[Tensor, "b #c q r"]:
         """F k."""
-        return k[:, None] @ self.F.mT
-
-    def form(self, w: Float[Tensor, "b #c q r"]) -> Float[Tensor, "b c q"]:
-        """k'Ak, given w = F k."""
-        return (w**2 @ self.s[..., None])[..., 0]
+        return _times(k[:, None], self.F.mT)
 
     def unwhiten(self, w: Float[Tensor, "b #c q r"]) -> Float[Tensor, "b c q n"]:
         """A k, given w = F k."""
-        return (w * self.s[:, None]) @ self.F
+        return _times(w * self.s[:, None], self.F)
+
+    def product(self, k: Float[Tensor, "b q n"]) -> "Product":
+        """A k and k'Ak, through A in one product, or through F in two."""
+        if self.keeps_digits:
+            A_k = _times(k[:, None], self.matrix)
+            return Product(A_k, (A_k * k[:, None]).sum(3))
+        w = self.whiten(k)
+        scaled = w * self.s[:, None]
+        return Product(_times(scaled, self.F), (w * scaled).sum(3))
+
+
+def _times(k: Float[Tensor, "b #c q n"], matrix: Float[Tensor, "#c n r"]) -> Float[Tensor, "b #c q r"]:
+    """k_c matrix_c as one product for each latent function, rather than one for each row."""
+    rows = k.transpose(0, 1).flatten(1, 2)
+    return (rows @ matrix).unflatten(1, (k.shape[0], k.shape[2])).transpose(0, 1)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Product:
+    """What a posterior takes from A."""
+
+    A_k: Float[Tensor, "b #c q n"]
+    form: Float[Tensor, "b #c q"]
+    """k'Ak."""

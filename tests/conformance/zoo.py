@@ -28,6 +28,7 @@ from gplens.kernels import (
     Scale,
     Sum,
 )
+from gplens.line import Section
 from gplens.links import Exp, Identity, Probit, Sigmoid, Softplus, Square
 from oracles.dense import DensePosterior, Naive, fit
 
@@ -213,3 +214,10 @@ def rows(seed: int, b: int = 3) -> tuple[Tensor, Tensor]:
     """Inputs and a baseline for each."""
     g = generator(seed + 2)
     return normal(g, b, FEATURES), normal(g, b, FEATURES)
+
+
+def pulled(section: Section, W: Tensor, features: int = FEATURES) -> Tensor:
+    """The pull-back of weights given as they are: one factor for each channel."""
+    each = torch.eye(W.shape[1], dtype=W.dtype)[None, :, :, None]
+    form = section.pull_back(each.expand(W.shape[0], -1, -1, W.shape[2]), W)
+    return form.evaluate((len(W), W.shape[1], features), W)

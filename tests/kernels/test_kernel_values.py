@@ -7,7 +7,7 @@ from hypothesis import given
 from sklearn.gaussian_process import kernels as sklearn_kernels
 from torch import Tensor
 
-from conformance.zoo import EVERY_KERNEL, FEATURES, KernelCase, generator, normal, seeds, uniform
+from conformance.zoo import EVERY_KERNEL, FEATURES, KernelCase, generator, normal, pulled, seeds, uniform
 from gplens.kernels import RBF, Kernel, Linear, Matern32, Matern52, Periodic, RationalQuadratic
 from gplens.line import Line
 from oracles.dense import matrix
@@ -95,4 +95,4 @@ def test_data_far_from_the_origin_keep_their_digits(case: KernelCase, seed: int)
     t, W = uniform(g, 0, 1, 2, 3), normal(g, 2, 1, 3, 5)
     here, there = kernel.along(Line(x0, d, t), Z), kernel.along(Line(x0 + 2.0**20, d, t), Z + 2.0**20)
     torch.testing.assert_close(there.values, here.values, rtol=0, atol=1e-12)
-    torch.testing.assert_close(there.pull_back(W), here.pull_back(W), rtol=0, atol=1e-11)
+    torch.testing.assert_close(pulled(there, W), pulled(here, W), rtol=0, atol=1e-11)

@@ -320,7 +320,7 @@ def test_shapes_that_differ(link: Link) -> None:
 
 @pytest.mark.parametrize("link", [LaplaceTail(0.5, 1.0), SigmoidTaylor(), Affine(SigmoidTaylor(), 2.0, 0.0)], ids=repr)
 def test_links_without_pair_moments(link: Link) -> None:
-    with pytest.raises(NotImplementedError, match=r"has no pair moments: .*links\."):
+    with pytest.raises(NotImplementedError, match=r"has no pair moments: .*(links\.|from draws)"):
         link.pair_moments(*joint([(0.3, 0.3, 2.0, 2.0, 0.5)]))
 
 

@@ -72,7 +72,7 @@ def test_rows_refine_independently() -> None:
 
 
 def test_a_smooth_path_of_one_lengthscale_takes_a_single_panel() -> None:
-    assert int(Adaptive().integrate(one(SMOOTH, 1.0), 1e-6).nodes) == 15
+    assert int(Adaptive().integrate(one(SMOOTH, 1.0), 1e-6).nodes) == 13
 
 
 @pytest.mark.parametrize("tolerance", [1e-11, 1e-12])
@@ -91,7 +91,7 @@ def test_attributions_that_do_not_add_up_are_not_converged() -> None:
     found = Adaptive().integrate(Synthetic([[SMOOTH], [SMOOTH]], [1.0, 1.0], [SMOOTH[1], SMOOTH[1] + 1e-3]), 1e-6)
     assert found.converged is not None
     assert found.converged.tolist() == [True, False]
-    assert int(found.nodes[0]) == 15
+    assert int(found.nodes[0]) == 13
 
 
 def test_a_named_approximation_need_not_add_up() -> None:
@@ -105,7 +105,7 @@ def test_a_path_on_which_nothing_moves_is_zero_and_converged() -> None:
     assert found.converged is not None
     assert found.converged.all()
     assert float(found.values) == 0
-    assert int(found.nodes) == 15
+    assert int(found.nodes) == 13
 
 
 def test_the_limit_on_panels_is_kept_and_said() -> None:

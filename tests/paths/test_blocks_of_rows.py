@@ -5,9 +5,10 @@ import torch
 
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
-from gplens import Stack
-from gplens.links import Sigmoid
-from gplens.paths import attribution, engine
+from gplens import Stack, memory
+from gplens.likelihood import Likelihood
+from gplens.links import Sigmoid, Softmax
+from gplens.paths import engine
 
 CASES = [EVERY_POSTERIOR[i] for i in (0, 2, 18)]
 
@@ -21,9 +22,9 @@ def test_results_do_not_depend_on_the_memory_allowed(
     X, X0 = rows(0, 3)
     baseline = gplens.baselines.Sample(X0) if background else X0
     whole = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
-    monkeypatch.setattr(engine, "MEMORY", 1)
-    monkeypatch.setattr(attribution, "MEMORY", 1)
-    pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
+    monkeypatch.setattr(engine, "BLOCK", 1)
+    monkeypatch.setattr(memory, "LEAST", 1)
+    pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid(), memory=1)
     for name in ("values", "prediction", "baseline_prediction"):
         torch.testing.assert_close(getattr(pieces, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
     assert torch.equal(pieces.nodes, whole.nodes)
@@ -48,3 +49,22 @@ def test_a_row_alone_is_as_it_is_among_others() -> None:
         alone = gplens.explain(posterior, X[i : i + 1], baseline=x0, likelihood=Sigmoid())
         torch.testing.assert_close(alone.values[0], together.values[i], rtol=1e-12, atol=1e-13)
         assert int(alone.nodes) == int(together.nodes[i])
+
+
+def test_class_probabilities_do_not_depend_on_their_neighbours() -> None:
+    """Elements with similar grids share their nodes: those of the kind of grid, not of whichever elements there are."""
+    stack = Stack(tuple(fitted(EVERY_POSTERIOR[0], seed)[0] for seed in (31, 32, 33)))
+    X, X0 = rows(31, 12)
+    X, X0, likelihood = 3 * X, X0, Likelihood("softmax", Softmax())
+    together = gplens.explain(stack, X, baseline=X0, likelihood=likelihood)
+    for i in (0, 5, 11):
+        alone = gplens.explain(stack, X[i : i + 1], baseline=X0[i : i + 1], likelihood=likelihood)
+        torch.testing.assert_close(alone.values[0], together.values[i], rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(alone.prediction[0], together.prediction[i], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("bytes_", [0, 1000])
+def test_a_budget_that_is_no_number_of_bytes_is_refused(bytes_: int) -> None:
+    posterior, _ = fitted(EVERY_POSTERIOR[0], 3)
+    with pytest.raises(ValueError, match=r"2\*\*30"):
+        gplens.explain(posterior, rows(3, 1)[0], baseline=0, likelihood=Sigmoid(), memory=bytes_)

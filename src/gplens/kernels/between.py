@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.line import embed
+from gplens.form import embed
 
 Pairs = Float[Tensor, "b q p d *d"]
 """Features by features for each pair of nodes, or the diagonal of that."""

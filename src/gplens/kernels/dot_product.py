@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.form import Form
 from gplens.kernels.kernel import Kernel
 from gplens.line import Line, Section
 from gplens.shapes import Batch
@@ -44,7 +45,11 @@ class DotProduct(Kernel):
         az = self.variance * Z
         s = (line.x0 @ az.T)[:, None] + line.t[:, :, None] * (line.d @ az.T)[:, None]
         slope = self.slope(s)[:, None]
-        return Section(self.profile(s), lambda W: (W * slope).sum(2) @ az, lambda W: (W * slope) @ az)
+
+        def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q n"]) -> Form:
+            return Form(shared=((U.flatten(2) @ (V * slope).flatten(1, 2), az),))
+
+        return Section(self.profile(s), pull_back, lambda W: (W * slope) @ az)
 
     def along_diagonal(self, line: Line) -> Section:
         """s(t) = x(t)' diag(a) x(t), a quadratic in t;  d_k k = 2 h'(s) a_k x_k."""
@@ -52,10 +57,12 @@ class DotProduct(Kernel):
         s0, s1, s2 = ((u * w).sum(1, keepdim=True) for u, w in ((ax0, line.x0), (ax0, line.d), (ad, line.d)))
         s = s0 + line.t * (2 * s1 + line.t * s2)
 
-        def pull_back(W: Float[Tensor, "b p q"]) -> Float[Tensor, "b p d"]:
-            W = 2 * W * self.slope(s)[:, None]
-            moment = (W * line.t[:, None]).sum(2, keepdim=True)
-            return W.sum(2, keepdim=True) * ax0[:, None] + moment * ad[:, None]
+        def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q"]) -> Form:
+            W, a = (
+                2 * (U * V[:, None]).sum(2) * self.slope(s)[:, None],
+                self.variance.to(line.d.dtype).expand(line.d.shape[1]),
+            )
+            return line.start(W.sum(2), a) + Form(own=(((W * line.t[:, None]).sum(2), a, line.d),))
 
         def by_node(W: Float[Tensor, "b p q"]) -> Float[Tensor, "b p q d"]:
             return (2 * W * self.slope(s)[:, None])[..., None] * (self.variance * line.points())[:, None]

@@ -61,7 +61,7 @@ class Kernel(ABC):
 
     def _gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
         each = torch.eye(len(Y), dtype=X.dtype).expand(len(X), -1, -1)[:, :, None]
-        return self.along(Line.at(X), Y).pull_back(each)
+        return self.along(Line.at(X), Y).by_node(each)[:, :, 0]
 
     def between(self, left: Line, right: Line) -> Between:
         """k and its derivatives between the nodes of two lines that are one line in each row; here row by row."""

@@ -29,6 +29,12 @@ class Matern32(Stationary):
         """-3/2 e^-s."""
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
+    def jet(self, r2: Batch) -> tuple[Batch, Batch]:
+        """One root and one exponential for both."""
+        s = sqrt(3) * r2.sqrt()
+        e = torch.exp(-s)
+        return (1 + s) * e, -1.5 * e
+
     def bend(self, r2: Batch) -> Batch:
         """3 s e^-s."""
         s = sqrt(3) * r2.sqrt()
@@ -54,6 +60,12 @@ class Matern52(Stationary):
         """-5/6 (1 + s) e^-s."""
         s = sqrt(5) * r2.sqrt()
         return -5 / 6 * (1 + s) * torch.exp(-s)
+
+    def jet(self, r2: Batch) -> tuple[Batch, Batch]:
+        """One root and one exponential for both."""
+        s = sqrt(5) * r2.sqrt()
+        e = torch.exp(-s)
+        return (1 + s + s**2 / 3) * e, -5 / 6 * (1 + s) * e
 
     def bend(self, r2: Batch) -> Batch:
         """5/3 s^2 e^-s."""

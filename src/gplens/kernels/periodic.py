@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels.kernel import Kernel
-from gplens.line import Line, Section, constant_section
+from gplens.line import Line, Section, constant_section, summed
 
 
 @final
@@ -46,7 +46,7 @@ class Periodic(Kernel):
             W = W * k[:, None]
             return -rate * inverse * (sin_a[:, None] * (W @ cos_b) - cos_a[:, None] * (W @ sin_b))
 
-        return Section(k, lambda W: by_node(W).sum(2), by_node)
+        return Section(k, summed(by_node), by_node)
 
     def along_diagonal(self, line: Line) -> Section:
         """Constant one."""

@@ -22,6 +22,11 @@ class RBF(Stationary):
         """-exp(-r2/2) / 2."""
         return -torch.exp(-r2 / 2) / 2
 
+    def jet(self, r2: Batch) -> tuple[Batch, Batch]:
+        """One exponential for both."""
+        h = torch.exp(-0.5 * r2)
+        return h, -0.5 * h
+
     def bend(self, r2: Batch) -> Batch:
         """r2 exp(-r2/2)."""
         return r2 * torch.exp(-r2 / 2)

@@ -11,8 +11,10 @@ from torch import Tensor
 from gplens.paths import nodes
 from gplens.paths.rules import Integral, Integrand, Rule, allowed
 
-ORDERS = (7, 15)
-"""Gauss nodes of the first look at a panel, and of every later one."""
+ORDERS = (6, 7, 15)
+"""Gauss nodes of the first look at a short panel, of the first look at a longer one, and of every later look."""
+SHORT = 1.5
+"""Lengthscales up to which a panel is short. Recipe: benchmarks/blocks.py prints the nodes that are used."""
 SECOND_LOOKS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 STALLED = 4
@@ -131,7 +133,7 @@ class _Refinement:
         """Rounds until no panel is left that could be better."""
         looks = 0
         while len(self.pending.owner):
-            values, error = self._evaluate(ORDERS[min(looks, 1)])
+            values, error = self._look() if looks == 0 else self._evaluate(self.pending, ORDERS[2])
             worse = self._settle(values, error)
             self.pending = self.pending.take(worse)
             if looks:
@@ -139,9 +141,19 @@ class _Refinement:
             looks += 1
         return _Found(self.values, self.error, self.nodes)
 
-    def _evaluate(self, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
-        """Kronrod sums of the pending panels and their distance to the Gauss sums."""
-        panels, (t, w, gauss) = self.pending, nodes.gauss_kronrod(order)
+    def _look(self) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
+        """The first look, with fewer nodes on short panels."""
+        short = self.integrand.length[self.rows[self.pending.owner]] * self.pending.width <= SHORT
+        if short.all() or not short.any():
+            return self._evaluate(self.pending, ORDERS[0 if short.all() else 1])
+        first = self._evaluate(self.pending.take(short), ORDERS[0])
+        second = self._evaluate(self.pending.take(~short), ORDERS[1])
+        back = torch.cat([short.nonzero(), (~short).nonzero()])[:, 0].argsort()
+        return torch.cat([first[0], second[0]])[back], torch.cat([first[1], second[1]])[back]
+
+    def _evaluate(self, panels: _Panels, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
+        """Kronrod sums of panels and their distance to the Gauss sums."""
+        t, w, gauss = nodes.gauss_kronrod(order)
         weights = torch.as_tensor(np.stack([w, w - gauss])) * panels.width[:, None, None]
         t = panels.start[:, None] + panels.width[:, None] * torch.as_tensor(t)
         found = self.integrand.sums(self.rows[panels.owner], t, weights)

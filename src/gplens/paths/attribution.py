@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.functional import Functional
-from gplens.paths.engine import MEMORY, PathGradient
+from gplens.paths.engine import PathGradient
 from gplens.paths.rules import FixedRule, Integral, Rule
 from gplens.paths.sampling import answer_by_sampling
 from gplens.process import Process
@@ -46,6 +46,8 @@ class Question:
     outputs: tuple[int, ...]
     rule: Rule
     tolerance: float
+    memory: int
+    """Bytes that temporaries may take."""
 
     def answer(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
         """The attributions of all inputs, each the average over its s baselines."""
@@ -56,7 +58,7 @@ class Question:
     def integrate(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
         """The same for a target that is a plain function of the marginals."""
         s, d = baselines.shape[1:]
-        block = max(1, MEMORY // (8 * 6 * s * d * len(self.outputs)))
+        block = max(1, self.memory // (8 * 6 * s * d * len(self.outputs)))
         shared = baselines.shape[0] == 1
         starts = [baselines] * -(-len(x) // block) if shared else baselines.split(block)
         return _joined([self._average(*piece) for piece in zip(x.split(block), starts, strict=True)])
@@ -77,7 +79,7 @@ class Question:
         return _judged(found, self.tolerance)
 
     def _paths(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], tolerance: float) -> Attribution:
-        gradient = PathGradient(self.process, self.functional, self.outputs, x0, x)
+        gradient = PathGradient(self.process, self.functional, self.outputs, x0, x, self.memory)
         return Attribution(self.rule.integrate(gradient, tolerance), gradient.start, gradient.end)
 
 

@@ -13,8 +13,8 @@ from gplens.line import Line
 from gplens.paths.rules import Integrand
 from gplens.process import Process
 
-MEMORY = 2**28
-"""Bytes that the temporaries of one evaluation may take."""
+BLOCK = 2**26
+"""Bytes of temporaries beyond which a block of rows is no faster. Recipe: benchmarks/blocks.py."""
 
 
 @final
@@ -27,6 +27,8 @@ class PathGradient(Integrand):
     outputs: tuple[int, ...]
     x0: Float[Tensor, "#b d"]
     x: Float[Tensor, "b d"]
+    memory: int
+    """Bytes that temporaries may take."""
 
     @cached_property
     def d(self) -> Float[Tensor, "b d"]:
@@ -36,12 +38,16 @@ class PathGradient(Integrand):
     @cached_property
     def end(self) -> Float[Tensor, "b o"]:
         """T(x)."""
-        return self._target(self.x)
+        return self._ends[: self.rows]
 
     @cached_property
     def start(self) -> Float[Tensor, "b o"]:
         """T(x0), computed once where all rows share it."""
-        return self._target(self.x0).expand(self.x.shape[0], -1)
+        return self._ends[self.rows :].expand(self.rows, -1)
+
+    @cached_property
+    def _ends(self) -> Float[Tensor, "e o"]:
+        return self._target(torch.cat([self.x, self.x0]))
 
     @property
     def change(self) -> Float[Tensor, "b o"]:
@@ -51,7 +57,7 @@ class PathGradient(Integrand):
     @property
     def rounding(self) -> Float[Tensor, "b o"]:
         """The unit in the last place of T: a change below it is not a change."""
-        return torch.finfo(self.end.dtype).eps * (self.end.abs() + self.start.abs())
+        return self.process.rounding * (self.end.abs() + self.start.abs())
 
     @property
     def floor(self) -> float:
@@ -61,7 +67,7 @@ class PathGradient(Integrand):
     @property
     def gap_floor(self) -> Float[Tensor, "b o"]:
         """The stated accuracy of the target itself."""
-        return self.functional.accuracy * (1 + self.end.abs() + self.start.abs())
+        return max(self.functional.accuracy, self.process.rounding) * (1 + self.end.abs() + self.start.abs())
 
     @property
     def rows(self) -> int:
@@ -71,6 +77,10 @@ class PathGradient(Integrand):
     @property
     def length(self) -> Float[Tensor, " b"]:
         """The length of the lines in lengthscales."""
+        return self._length
+
+    @cached_property
+    def _length(self) -> Float[Tensor, " b"]:
         return self.process.length(Line(self.x0, self.d, self.x.new_zeros(self.x.shape[0], 0)))
 
     def sums(
@@ -90,14 +100,13 @@ class PathGradient(Integrand):
         w = weights[:, :, None, None]
         wm = (w * jet.by_m[:, None]).flatten(1, 2)
         wv = None if jet.by_v is None else (w * jet.by_v[:, None]).flatten(1, 2)
-        pulled = marginals.pull_back(wm, wv).unflatten(1, (weights.shape[1], len(self.outputs)))
-        return pulled * d[:, None, None]  # (4.1)
+        pulled = marginals.pull_back(wm, wv).evaluate((len(d), wm.shape[1], d.shape[1]), d).to(d.dtype)
+        return pulled.mul_(d[:, None]).unflatten(1, (weights.shape[1], len(self.outputs)))  # (4.1)
 
     def _block(self, nodes: int, channels: int) -> int:
-        """Rows whose temporaries fit into MEMORY."""
+        """Rows whose temporaries fit into the memory: those of the process, and the features of all channels."""
         p = channels * len(self.outputs)
-        floats = nodes * self.process.floats_per_node(p) + 4 * p * self.process.features
-        return max(1, MEMORY // (8 * floats))
+        return rows_within(self.memory, self.process.floats(nodes, p) + 4 * p * self.process.features)
 
     def _target(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b o"]:
         pieces = X.split(self._block(1, 1))
@@ -105,3 +114,8 @@ class PathGradient(Integrand):
 
     def _values(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b o"]:
         return self.functional.jet(self.process.along(Line.at(X)), self.outputs).value[:, :, 0]
+
+
+def rows_within(memory: int, floats: int) -> int:
+    """As many rows as fit, each with so many numbers; one at the least."""
+    return max(1, min(memory, BLOCK) // (8 * floats))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gplens.functional import Functional
 from gplens.line import Line
-from gplens.paths.engine import MEMORY
+from gplens.paths.engine import rows_within
 from gplens.process import Mix, Process
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.draws import check_size, draw, variance
@@ -42,9 +42,10 @@ def spread(
     values: Float[Tensor, "b o d"],
     request: Uncertainty,
     tolerance: float,
+    memory: int,
 ) -> Spread:
     """Blocks of inputs whose paths are about as long, and the draws of one input after the other."""
-    question = _Question(process, functional, outputs, request, tolerance)
+    question = _Question(process, functional, outputs, request, tolerance, memory)
     if _has_pair_moments(functional, outputs):
         found = _exact(question, x, x0)
     else:
@@ -84,6 +85,7 @@ class _Question:
     outputs: tuple[int, ...]
     request: Uncertainty
     tolerance: float
+    memory: int
 
     def orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
         """Where to begin in ORDERS: three Kronrod nodes for a lengthscale."""
@@ -127,11 +129,11 @@ def _exact(question: _Question, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d
 
 
 def _blocks(question: _Question, pending: Bool[Tensor, " b"], order: int) -> tuple[Int[Tensor, " r"], ...]:
-    """The pending rows in blocks whose temporaries fit into MEMORY."""
+    """The pending rows in blocks whose temporaries fit into the memory."""
     q, d = 2 * order + 1, question.process.features
-    floats = q**2 * (question.process.floats_per_node(1) + 8 * d)
+    floats = q * question.process.floats(q, 1) + 8 * q**2 * d
     rows = pending.nonzero()[:, 0]
-    return rows.split(max(1, MEMORY // (8 * floats))) if len(rows) else ()
+    return rows.split(rows_within(question.memory, floats)) if len(rows) else ()
 
 
 def _covariances(

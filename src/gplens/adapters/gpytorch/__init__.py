@@ -1,6 +1,7 @@
 """GPyTorch: exact and variational models, their kernels, means and likelihoods."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, final
 
 import torch
 from gpytorch.likelihoods import Likelihood as HostLikelihood
@@ -12,32 +13,30 @@ from gpytorch.variational._variational_strategy import _VariationalStrategy
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, check
+from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, check, prior_variance
 from gplens.adapters.gpytorch.copies import frozen_copy
 from gplens.adapters.gpytorch.exact import read_exact
 from gplens.adapters.gpytorch.likelihoods import read_gaussian, read_one_dimensional, read_softmax
+from gplens.adapters.gpytorch.memory import remembered
 from gplens.adapters.gpytorch.variational import read_variational
 from gplens.adapters.registry import Adapted, adapt, read_likelihood
 from gplens.likelihood import Likelihood
+from gplens.process import Process
 
 
 @adapt.register
 def _(model: ExactGP, points: Float[Tensor, "k d"]) -> Adapted:
-    copy = frozen_copy(model, torch.float64)
     _check_features(_first_input(model), points)
-    posterior, notes = read_exact(copy, points)
-    checks = _checks(posterior, model, copy, points)
+    read = remembered(model, lambda: _read(model, read_exact, points))
     likelihood, name = read_likelihood(model.likelihood), type(model).__name__
-    return Adapted(posterior, name, likelihood, notes=(*notes, *checks), conjugate=True)
+    return Adapted(read.process, name, likelihood, notes=read.checked(points), conjugate=True)
 
 
 @adapt.register
 def _(model: ApproximateGP, points: Float[Tensor, "k d"]) -> Adapted:
-    copy = frozen_copy(model, torch.float64)
-    _keep_jitter(model, copy)
     _check_features(_inducing_points(model), points)
-    process, notes = read_variational(copy, points)
-    return Adapted(process, type(model).__name__, notes=(*notes, *_checks(process, model, copy, points)))
+    read = remembered(model, lambda: _read(model, read_variational, points))
+    return Adapted(read.process, type(model).__name__, notes=read.checked(points))
 
 
 @adapt.register
@@ -48,17 +47,17 @@ def _(model: GP, points: Float[Tensor, "k d"]) -> Adapted:
 
 @read_likelihood.register
 def _(likelihood: _GaussianLikelihoodBase) -> Likelihood:
-    return read_gaussian(likelihood)
+    return remembered(likelihood, lambda: read_gaussian(likelihood))
 
 
 @read_likelihood.register
 def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
-    return read_one_dimensional(likelihood)
+    return remembered(likelihood, lambda: read_one_dimensional(likelihood))
 
 
 @read_likelihood.register
 def _(likelihood: SoftmaxLikelihood) -> Likelihood:
-    return read_softmax(likelihood)
+    return remembered(likelihood, lambda: read_softmax(likelihood))
 
 
 @read_likelihood.register
@@ -76,12 +75,33 @@ def _keep_jitter(model: ApproximateGP, copy: ApproximateGP) -> None:
             vars(own)["_jitter_val"] = original.jitter_val
 
 
-def _checks(process: Any, model: Any, copy: Any, points: Float[Tensor, "k d"]) -> tuple[str, ...]:
-    """Against the host in float64, and, where the model has another dtype, against the model as it is."""
-    checks = (check(process, copy, points, DOUBLE),)
-    if next(model.parameters()).dtype == torch.float64:
-        return checks
-    return (*checks, check(process, frozen_copy(model), points, SINGLE))
+@final
+class _Read:
+    """A process, and the copies of the host's model that it is checked against."""
+
+    def __init__(
+        self, process: Process, notes: tuple[str, ...], double: Any, single: Any | None, prior: Tensor
+    ) -> None:
+        self.process, self.notes, self.prior = process, notes, prior
+        self.hosts = [(double, DOUBLE)] if single is None else [(double, DOUBLE), (single, SINGLE)]
+        self.checks: tuple[str, ...] = ()
+        self.low, self.high = prior.new_full((2, process.features), torch.nan)
+
+    def checked(self, points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+        """The notes, with what was found at the points, unless all lie among those that were checked before."""
+        if not bool(((points >= self.low) & (points <= self.high)).all()):
+            self.checks = tuple(check(self.process, host, points, limit, self.prior) for host, limit in self.hosts)
+            self.low, self.high = torch.fmin(self.low, points.amin(0)), torch.fmax(self.high, points.amax(0))
+        return (*self.notes, *self.checks)
+
+
+def _read(model: Any, read: Callable[[Any, Tensor], tuple[Process, tuple[str, ...]]], points: Tensor) -> _Read:
+    copy = frozen_copy(model, torch.float64)
+    if isinstance(model, ApproximateGP):
+        _keep_jitter(model, copy)
+    process, notes = read(copy, points)
+    same = next(model.parameters()).dtype == torch.float64
+    return _Read(process, notes, copy, None if same else frozen_copy(model), prior_variance(copy, points))
 
 
 def _first_input(model: ExactGP) -> Tensor | None:

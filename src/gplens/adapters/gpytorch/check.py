@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.gpytorch.factor import without_warnings_of_jitter
+from gplens.line import Line
 from gplens.process import Process
 
 DOUBLE = 1e-6
@@ -30,19 +31,20 @@ def host_marginals(model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, Te
         return (f.mean, f.variance) if f.mean.ndim == 2 else (f.mean[:, None], f.variance[:, None])
 
 
-def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: float) -> str:
-    """Refuse a process whose m or v is not the host's; else say how close they are."""
+def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: float, prior: Tensor) -> str:
+    """Refuse a process whose m or v is not the host's, beyond rounding at the prior's scale; else say how close."""
     dtype = next(model.parameters()).dtype
     host_m, host_v = (tensor.double() for tensor in host_marginals(model, points.to(dtype)))
-    m, v = process.m(points), process.v(points)
-    size = v.abs().max() + host_v.abs().max() + _prior_variance(model, points.to(dtype))
+    at = process.along(Line.at(points))
+    m, v = at.m[:, :, 0], at.v[:, :, 0]
+    size = v.abs().max() + host_v.abs().max() + prior
     worst_m = _compare("mean", m, host_m, limit * (host_m.abs().max() + size.sqrt()))
     smallest = gpytorch.settings.min_variance.value(dtype) or 0.0  # what the host raises smaller variances to
     worst_v = _compare("variance", v, host_v, limit * size + smallest)
     return f"m and v equal the host's in {dtype} to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
 
 
-def _prior_variance(model: Any, points: Float[Tensor, "k d"]) -> Float[Tensor, ""]:
+def prior_variance(model: Any, points: Float[Tensor, "k d"]) -> Float[Tensor, ""]:
     """The largest k(x,x): where data have brought v down to nothing, rounding is still of this scale."""
     with torch.no_grad(), without_warnings_of_jitter():
         return model.forward(points).variance.max().double()

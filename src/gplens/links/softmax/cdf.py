@@ -29,9 +29,9 @@ HERMITE = {1: 1.30, 2: 1.00, 3: 0.90, 4: 0.83, 6: 0.74, 8: 0.68}
 order sd^(2K). Recipe: bisection for that sd against a trapezoid of step sd/8, epsilon = 1e-6 ... 1e-14; the
 smallest ratio, rounded down (scripts/softmax_constants.py hermite)."""
 
-LATTICE_EDGES = (0.5,)
-"""Wide pairs are grouped at these standard deviations: the step of a lattice follows its narrowest pair.
-Recipe: scripts/softmax_constants.py edges: no edge takes 1.5 times as long, and two or three gain less than 10 %."""
+LATTICE_EDGES = (0.15, 0.2, 0.27, 0.36, 0.5)
+"""Wide pairs are grouped at these standard deviations: the step of a lattice is that of the narrowest pair its group
+could have, whichever it has, so that no result depends on its neighbours (scripts/softmax_constants.py edges)."""
 
 TRUNCATION = 1000
 """Gaussian mass left out by a lattice, relative to epsilon: 1/1000. Where a wide class is only a far left
@@ -43,19 +43,19 @@ def cdf(s: Float[Tensor, " s"], m: Float[Tensor, " r"], v: Float[Tensor, " r"], 
     """L, L', L'' of (3.1) at the sorted nodes s, each to an absolute error of epsilon."""
     sd = v.sqrt()
     out = m.new_empty(len(m), 3, len(s))
-    for nodes, rows in group(sd, epsilon):
+    for road, rows in group(sd, epsilon):
         m_i, sd_i = m[rows], sd[rows]
-        out[rows] = narrow(s, m_i, sd_i, nodes) if nodes else wide(s, m_i, sd_i, epsilon)
+        out[rows] = narrow(s, m_i, sd_i, road) if isinstance(road, int) else wide(s, m_i, sd_i, road, epsilon)
     return out
 
 
-def group(sd: Float[Tensor, " r"], epsilon: float) -> Iterator[tuple[int, Int[Tensor, " k"]]]:
-    """Rows that go the same road: the number of Hermite nodes, 0 for a lattice, and the rows."""
+def group(sd: Float[Tensor, " r"], epsilon: float) -> Iterator[tuple[int | float, Int[Tensor, " k"]]]:
+    """Rows that go the same road: the number of Hermite nodes, or the smallest sd of a lattice; and the rows."""
     hermite_edges = [constant * epsilon ** (1 / (2 * nodes)) for nodes, constant in HERMITE.items()]
     lattice_edges = [edge for edge in LATTICE_EDGES if edge > hermite_edges[-1]]
     label = torch.bucketize(sd, sd.new_tensor(hermite_edges + lattice_edges))
-    roads = [*HERMITE, *(0 for _ in lattice_edges), 0]
-    rows = torch.argsort(label).split(torch.bincount(label, minlength=len(roads)).tolist())
+    roads = [*HERMITE, hermite_edges[-1], *lattice_edges]
+    rows = torch.argsort(label, stable=True).split(torch.bincount(label, minlength=len(roads)).tolist())
     yield from ((road, part) for road, part in zip(roads, rows, strict=True) if len(part))
 
 
@@ -82,13 +82,15 @@ def narrow(s: Float[Tensor, " s"], m: Float[Tensor, " r"], sd: Float[Tensor, " r
     return out
 
 
-def wide(s: Float[Tensor, " s"], m: Float[Tensor, " r"], sd: Float[Tensor, " r"], epsilon: float) -> Triple:
+def wide(
+    s: Float[Tensor, " s"], m: Float[Tensor, " r"], sd: Float[Tensor, " r"], narrowest: float, epsilon: float
+) -> Triple:
     """(3.1) by a trapezoid over the lattice f_i = i h: a product of Gaussian weights and a Gumbel matrix.
 
     Lattice points more than log(1/epsilon) left of all s have L = 1 and L' = L'' = 0 to epsilon: their mass
     is collected in one column.
     """
-    h = lattice_step(float(sd.min()), epsilon)
+    h = lattice_step(narrowest, epsilon)
     z = sqrt(2 * log(TRUNCATION / epsilon))
     cut = float(s[0]) - log(1 / epsilon)
     first = ceil(max(cut, float((m - z * sd).min())) / h)

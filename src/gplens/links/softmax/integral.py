@@ -114,11 +114,11 @@ def join(parts: list[Plan]) -> Plan | None:
 
 
 def partition(todo: Plan, classes: int) -> Iterator[Plan]:
-    """Blocks of elements with similar grids: steps and ranges left of the bend within a factor 1.4."""
-    steps, ranges = torch.log2(todo.h), torch.log2(torch.relu(todo.bend / todo.h) + 10)
-    similar = 1000 * torch.floor(2 * steps) + torch.floor(2 * ranges)
-    order = torch.argsort(similar)
+    """Blocks of elements with the same grid, which is that of the kind their own belongs to."""
+    todo = todo.snapped()
+    kinds = torch.stack([todo.h, todo.bend, todo.high], dim=1)
+    kind, counts = torch.unique(kinds, dim=0, return_inverse=True, return_counts=True)[1:]
     size = max(1, BLOCK // (40 * classes))
-    for alike in order.split(torch.unique(similar, return_counts=True)[1].tolist()):
+    for alike in torch.argsort(kind, stable=True).split(counts.tolist()):
         for index in alike.split(size):
             yield todo.select(index)

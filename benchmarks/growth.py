@@ -1,0 +1,49 @@
+"""How time and memory grow with the rows and with the features, each size in a process of its own.
+
+python benchmarks/growth.py rows 1000      one size: seconds, and megabytes beside the inputs and the result
+python benchmarks/growth.py features 784
+"""
+
+import json
+import resource
+import subprocess
+import sys
+from time import perf_counter
+
+import torch
+
+from models import Workload, binary, tabular
+
+ROWS = (1_000, 10_000, 100_000, 1_000_000)
+FEATURES = (100, 1_000, 10_000, 150_528)
+BUDGET = 2**28
+
+
+def measure(kind: str, size: int) -> tuple[float, float]:
+    """Seconds of a second explanation, and the peak of memory above what was there before it, less its result."""
+    torch.set_num_threads(1)
+    work = tabular(size, n=50) if kind == "rows" else binary(8, d=size)
+    Workload(work.model, work.likelihood, work.X[:8], work.x0).explain()  # reads the model, warms up
+    before, start = _peak(), perf_counter()
+    result = work.explain(memory=BUDGET)
+    seconds = perf_counter() - start
+    held = sum(part.nbytes for part in vars(result).values() if isinstance(part, torch.Tensor))
+    return seconds, max(0.0, _peak() - before - held / 2**20)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def grow(kind: str) -> list[tuple[int, float, float]]:
+    """All sizes."""
+    sizes = ROWS if kind == "rows" else FEATURES
+    found = []
+    for size in sizes:
+        run = subprocess.run([sys.executable, __file__, kind, str(size)], check=True, capture_output=True, text=True)
+        found.append((size, *json.loads(run.stdout)))
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))

@@ -1,0 +1,68 @@
+"""Pull-backs as linear forms in the features, added up before any feature is touched (MATH 4.3)."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Form:
+    """sum C R + y o (C S) + dense: what p channels of b rows pull back, (b, p, d), not yet multiplied out.
+
+    A sum of forms lists their terms, so that kernels and latent functions share one product over the features.
+    """
+
+    shared: tuple[tuple[Float[Tensor, "b p _"], Float[Tensor, "_ d"]], ...] = ()
+    """Coefficients, and rows of features that all b rows have in common, such as the support points."""
+    own: tuple[tuple[Float[Tensor, "b p"], Float[Tensor, " d"], Float[Tensor, "b d"]], ...] = ()
+    """Coefficients, factors of the features, and the features y of each row itself."""
+    dense: tuple[Float[Tensor, "b p d"], ...] = ()
+    """What is known only multiplied out."""
+
+    def __add__(self, other: "Form") -> "Form":
+        return Form(self.shared + other.shared, self.own + other.own, self.dense + other.dense)
+
+    def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Form":
+        """A form in some of the features as one in all of them, zero in the others."""
+        return Form(
+            tuple((C, embed(R, dims, features)) for C, R in self.shared),
+            tuple((C, embed(S, dims, features), embed(y, dims, features)) for C, S, y in self.own),
+            tuple(embed(one, dims, features) for one in self.dense),
+        )
+
+    def evaluate(self, shape: tuple[int, int, int], like: Tensor) -> Float[Tensor, "b p d"]:
+        """Multiplied out: one product over the features, zero where there is no term."""
+        total = self._shared(shape, like)
+        for y, C, S in self._by_row():
+            total.addcmul_(C @ S, y[:, None])
+        for one in self.dense:
+            total.add_(one)
+        return total
+
+    def _shared(self, shape: tuple[int, int, int], like: Tensor) -> Float[Tensor, "b p d"]:
+        if not self.shared:
+            return like.new_zeros(shape)
+        (C, R), *others = self.shared
+        total = C @ R
+        for C, R in others:
+            total.view(-1, shape[2]).addmm_(C.flatten(0, 1), R)
+        return total
+
+    def _by_row(self) -> list[tuple[Float[Tensor, "b d"], Float[Tensor, "b p _"], Float[Tensor, "_ d"]]]:
+        """The terms that multiply the same features of the rows, together."""
+        groups: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {}
+        for C, S, y in self.own:
+            groups.setdefault(id(y), []).append((C, S, y))
+        return [
+            (group[0][2], torch.stack([C for C, _, _ in group], 2), torch.stack([S for _, S, _ in group]))
+            for group in groups.values()
+        ]
+
+
+def embed(inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int) -> Float[Tensor, "*batch d"]:
+    """Values for some of the features put into their places, zeros elsewhere."""
+    return inner.new_zeros(*inner.shape[:-1], features).index_add_(-1, dims, inner)

@@ -1,0 +1,135 @@
+"""What grows with what, counted rather than timed: elements of the tensors that the engine makes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from conformance.zoo import generator, normal
+from gplens import Posterior, Stack, explain
+from gplens.kernels import RBF, Matern52, Scale
+from gplens.likelihood import Likelihood
+from gplens.links import Exp, Link, Softmax
+from gplens.rules import GaussLegendre
+from gplens.targets import EpistemicVariance, Latent, Target
+
+
+class Count(TorchDispatchMode):
+    """Multiply-adds of matrix products, elements written by everything else, and the largest tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.products, self.written, self.largest = 0, 0, 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(tensor, Tensor):
+                self.largest = max(self.largest, tensor.untyped_storage().nbytes() // tensor.element_size())
+                self.written += tensor.numel()
+        if function.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.bmm):
+            self.products += result.numel() * args[0].shape[-1]
+        return result
+
+
+def counted(work: Callable[[], object]) -> Count:
+    with Count() as count:
+        work()
+    return count
+
+
+def model(n: int, d: int, kernel: type = RBF) -> tuple[Posterior, Tensor, Tensor]:
+    g = generator(n + d)
+    Z, own = normal(g, n, d), Scale(kernel(torch.full((d,), d**0.5).double()), torch.tensor(1.0).double())
+    return Posterior.exact(own, Z, normal(g, n), noise=0.1), normal(g, 4, d), normal(g, d)
+
+
+def products(n: int, d: int, nodes: int, likelihood: Link | None = Exp(), target: Target | None = None) -> Count:
+    posterior, X, x0 = model(n, d)
+    rule = GaussLegendre(nodes)
+    options = {"likelihood": likelihood} if target is None else {"target": target}
+    explain(posterior, X[:1], baseline=x0, rule=rule, **options)  # what depends on the model alone is kept
+    return counted(lambda: explain(posterior, X, baseline=x0, rule=rule, **options))
+
+
+@pytest.mark.parametrize("kernel", [RBF, Matern52], ids=lambda kernel: kernel.__name__)
+def test_nodes_and_features_never_multiply(kernel: type) -> None:
+    """From 8 to 64 nodes the work over 2,000 features is the same: the second difference of the cost is zero."""
+    cost = {(d, q): products(10, d, q).products for d in (20, 2000) for q in (8, 64)}
+    cross = (cost[2000, 64] - cost[2000, 8]) - (cost[20, 64] - cost[20, 8])
+    assert cross <= 0.01 * cost[2000, 8]
+    written = {(d, q): products(10, d, q).written for d in (20, 2000) for q in (8, 64)}
+    assert (written[2000, 64] - written[2000, 8]) - (written[20, 64] - written[20, 8]) <= 0.01 * written[2000, 8]
+
+
+def test_the_cost_is_linear_in_the_features() -> None:
+    few, many = products(10, 1_000, 16), products(10, 8_000, 16)
+    assert many.products <= 8.1 * few.products
+    assert many.written <= 8.1 * few.written
+
+
+def test_no_tensor_has_nodes_times_features() -> None:
+    assert products(10, 5_000, 64).largest < 64 * 5_000
+
+
+@pytest.mark.parametrize("target", [Latent(), None], ids=["latent target", "identity link"])
+def test_a_mean_never_touches_the_variance(target: Target | None) -> None:
+    """No product of n^2 for each node."""
+    from gplens.links import Identity
+
+    n, q = 200, 32
+    mean = products(n, 3, q, likelihood=Identity(), target=target)
+    variance = products(n, 3, q, target=EpistemicVariance())
+    assert variance.products >= 4 * q * n**2
+    assert mean.products <= 0.1 * 4 * q * n**2
+
+
+def test_outputs_that_were_not_asked_for_cost_nothing() -> None:
+    """One of six outputs with links of their own costs as much as a model that has no others."""
+    parts = [model(40, 5)[0] for _ in range(6)]
+    _, X, x0 = model(40, 5)
+    rule = GaussLegendre(16)
+    alone = counted(lambda: explain(parts[3], X, baseline=x0, likelihood=Exp(), rule=rule))
+    among = counted(lambda: explain(Stack(tuple(parts)), X, baseline=x0, likelihood=Exp(), outputs=[3], rule=rule))
+    assert among.products <= 1.02 * alone.products + 40**3
+
+
+def test_only_paths_that_need_it_are_refined() -> None:
+    """One path of fifty lengthscales among forty short ones."""
+    posterior, _, x0 = model(10, 4)
+    X = x0 + 0.1 * normal(generator(3), 40, 4)
+    X[7] = x0 + 50.0
+    e = explain(posterior, X, baseline=x0, likelihood=Exp())
+    assert int(e.nodes[7]) >= 10 * int(e.nodes[:7].max())
+    assert int(e.nodes[:7].max()) == int(e.nodes.median())
+
+
+def test_temporaries_stay_within_the_budget() -> None:
+    """Twenty times the rows make no larger tensor of temporaries."""
+    posterior, _, x0 = model(50, 6)
+    largest = []
+    for b in (1_000, 20_000):
+        X = normal(generator(b), b, 6)
+        largest.append(counted(lambda X=X: explain(posterior, X, baseline=x0, likelihood=Exp(), memory=2**20)).largest)
+    assert largest[0] <= 2**20 / 8 * 2
+    assert largest[1] <= max(2**20 / 8 * 2, 20_000 * 6 * 2)  # the result itself, twice: values and errors
+
+
+def test_threads_do_not_change_the_result() -> None:
+    posterior, X, x0 = model(300, 40)
+    stack = Stack(tuple(model(60, 40, Matern52)[0] for _ in range(3)))
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = explain(posterior, X, baseline=x0, likelihood=Exp())
+        ones = explain(stack, X, baseline=x0, likelihood=Likelihood("softmax", Softmax()))
+        torch.set_num_threads(2)
+        two = explain(posterior, X, baseline=x0, likelihood=Exp())
+        twos = explain(stack, X, baseline=x0, likelihood=Likelihood("softmax", Softmax()))
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(two.values, one.values, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(twos.values, ones.values, rtol=1e-12, atol=1e-12)
