@@ -19,11 +19,14 @@ from gplens.kernels import (
     Cosine,
     Kernel,
     Linear,
+    Matern,
     Matern32,
     Matern52,
     Periodic,
     Polynomial,
+    Power,
     Product,
+    RadialPeriodic,
     RationalQuadratic,
     Scale,
     Sum,
@@ -82,6 +85,19 @@ def matern52(g: torch.Generator, d: int = FEATURES) -> Pair:
     return Matern52(scale), k
 
 
+def matern_any(g: torch.Generator, d: int = FEATURES) -> Pair:
+    """nu = 1.7, as the mixture of RBF kernels over a Gamma variable that it is: no Bessel function."""
+    scale, nu = uniform(g, 0.7, 2.5, d), 1.7
+    u = torch.arange(-28, 4.5, 0.1, dtype=torch.float64)
+    log_weight = nu * u - u.exp()
+    weight = (log_weight - log_weight.logsumexp(0)).exp()
+
+    def k(x: Tensor, z: Tensor) -> Tensor:
+        return torch.exp(-squared(x, z, scale)[..., None] * nu / (2 * u.exp())) @ weight
+
+    return Matern(scale, nu), k
+
+
 def rational(g: torch.Generator, d: int = FEATURES) -> Pair:
     scale, alpha = uniform(g, 0.7, 2.5, d), uniform(g, 0.4, 3)
     return RationalQuadratic(scale, alpha), lambda x, z: 1 / (1 + squared(x, z, scale) / (2 * alpha)) ** alpha
@@ -99,6 +115,17 @@ def periodic(g: torch.Generator, d: int = FEATURES) -> Pair:
         return torch.exp(-2 * (torch.sin(torch.pi * (x - z) / period) ** 2 / scale).sum(-1))
 
     return Periodic(scale, period), k
+
+
+def radial_periodic(g: torch.Generator, d: int = FEATURES) -> Pair:
+    period, width = uniform(g, 4, 8, d), uniform(g, 0.8, 2)
+    return RadialPeriodic(period, width), lambda x, z: torch.exp(
+        -2 * torch.sin(torch.pi * distance(x, z, period)) ** 2 / width**2
+    )
+
+
+def raised(inner: Pair, exponent: float) -> Pair:
+    return Power(inner[0], exponent), lambda x, z: inner[1](x, z) ** exponent
 
 
 def linear(g: torch.Generator, d: int = FEATURES) -> Pair:
@@ -178,11 +205,17 @@ EVERY_KERNEL = [
     KernelCase("matern32", matern32, smooth=False),
     KernelCase("matern32 shared", lambda g: matern32(g, 1), smooth=False),
     KernelCase("matern52", matern52, smooth=False),
+    KernelCase("matern 1.7", matern_any, smooth=False),
     KernelCase("rational quadratic", rational),
     KernelCase("cosine", cosine, valid=False),
     KernelCase("cosine of one feature", lambda g: added(active(cosine(g, 1), 2), scaled(rbf(g), g))),
     KernelCase("periodic", periodic),
     KernelCase("periodic shared", lambda g: periodic(g, 1)),
+    KernelCase("radial periodic", radial_periodic, valid=False),
+    KernelCase("radial periodic of one feature", lambda g: added(active(radial_periodic(g, 1), 2), scaled(rbf(g), g))),
+    KernelCase("squared sum", lambda g: raised(added(rbf(g), linear(g)), 2)),
+    KernelCase("rational quadratic to 1.3", lambda g: raised(rational(g), 1.3)),
+    KernelCase("rbf to 1", lambda g: raised(rbf(g), 1)),
     KernelCase("linear", linear),
     KernelCase("linear shared", lambda g: linear(g, 1)),
     KernelCase("polynomial", polynomial),
