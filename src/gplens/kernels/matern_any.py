@@ -29,7 +29,7 @@ class Matern(Stationary):
         if not 1 < self.nu <= 20:
             raise ValueError(
                 f"Matern wants 1 < nu <= 20; got {self.nu}. At 1 and below its functions have no derivative; "
-                "beyond 20 it differs from gplens.kernels.RBF by less than 0.01, and K_nu leaves the range of float64."
+                "beyond 20 it differs from gplens.kernels.RBF by less than 0.012, and K_nu leaves the range of float64."
             )
 
     @property
