@@ -13,7 +13,7 @@ from gplens.likelihood import Likelihood
 from gplens.links import Link
 from gplens.process import Process
 
-HOSTS = {"gpytorch": "gplens.adapters.gpytorch"}
+HOSTS = {"gpytorch": "gplens.adapters.gpytorch", "sklearn": "gplens.adapters.sklearn"}
 """The packages whose models are understood, and the module that registers them. A new host is one line here."""
 
 
@@ -31,6 +31,8 @@ class Adapted:
     """What a careful reader of the explanation should know: jitter, autograd, checks."""
     conjugate: bool = False
     """Whether the inference holds for the model's own likelihood alone."""
+    columns: tuple[str, ...] | None = None
+    """The names of the features that the model was fitted on, where it knows them."""
 
     def agreed(self, likelihood: Likelihood) -> Likelihood:
         """A given likelihood, unless the model was conditioned through another kind."""
