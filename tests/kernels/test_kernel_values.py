@@ -96,3 +96,13 @@ def test_data_far_from_the_origin_keep_their_digits(case: KernelCase, seed: int)
     here, there = kernel.along(Line(x0, d, t), Z), kernel.along(Line(x0 + 2.0**20, d, t), Z + 2.0**20)
     torch.testing.assert_close(there.values, here.values, rtol=0, atol=1e-12)
     torch.testing.assert_close(there.pull_back(W), here.pull_back(W), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [1e5, 1e12])
+def test_a_rational_quadratic_with_a_large_alpha_keeps_its_digits(alpha: float) -> None:
+    """Optimisers drive alpha to its bound: (1 + r2/2a)^-a = e^(-r2/2) (1 + r2^2/8a) + O(1/a^2)."""
+    r2 = torch.linspace(0, 6, 61, dtype=torch.float64)
+    kernel, limit = RationalQuadratic(number(1.0)[None], number(alpha)), torch.exp(-r2 / 2)
+    torch.testing.assert_close(
+        kernel.profile(r2), limit * (1 + r2**2 / (8 * alpha)), rtol=0, atol=40 / alpha**2 + 1e-15
+    )

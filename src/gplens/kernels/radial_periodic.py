@@ -18,9 +18,8 @@ from gplens.shapes import Batch
 class RadialPeriodic(Stationary):
     """k = exp((cos 2 pi r - 1) / w^2) = exp(-2 sin^2(pi r) / w^2), r the distance in periods  (4.5h).
 
-    dk/dr2 = -(2 pi^2 / w^2) sinc(2r) k, smooth at r = 0. Of one feature it is `Periodic`; of several it is not: that one
-    is a product over the features, while this one is a function of the Euclidean distance.
-    `lengthscale` is the period.
+    dk/dr2 = -(2 pi^2 / w^2) sinc(2r) k, smooth at r = 0. Of one feature it is `Periodic`; of several it is not:
+    that one is a product over the features, this one a function of the Euclidean distance. `lengthscale` is the period.
     """
 
     width: Float[Tensor, ""]

@@ -20,7 +20,7 @@ from gplens.process import Stack
 from gplens.quadratic import Quadratic
 
 FIVE_ERRORS = ProbitMixture(tuple(COEFS.ravel().tolist()), tuple((1 / (2 * LAMBDAS.ravel() ** 2)).tolist()))
-"""The logistic as predict_proba averages it (Williams and Barber), with the constants of the installed version  (2.13)."""
+"""The logistic as predict_proba averages it (Williams and Barber), constants of the installed version  (2.13)."""
 
 
 def read_classifier(model: GaussianProcessClassifier, points: Float[Tensor, "k d"]) -> Adapted:
@@ -36,7 +36,8 @@ def read_classifier(model: GaussianProcessClassifier, points: Float[Tensor, "k d
             "to explain. Fit it with multi_class='one_vs_rest', or explain what tells one pair of classes apart: "
             "gplens.explain(model.base_estimator_.estimators_[0], X, ...)."
         )
-    parts = [read_binary(estimator, points) for estimator in model.base_estimator_.estimators_]
+    base: Any = model.base_estimator_
+    parts = [read_binary(estimator, points) for estimator in base.estimators_]
     response = OneVsRest(FIVE_ERRORS, tuple(_label(label) for label in model.classes_))
     process, name = Stack(tuple(part.process for part in parts)), type(model).__name__
     (host,) = printed(model.predict_proba, model, points)

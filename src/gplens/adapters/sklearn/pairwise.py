@@ -65,7 +65,7 @@ def _by_autograd(function: Callable[[Tensor, Tensor, Tensor], Tensor], name: str
     return kernels.Autograd(pairs, variance, name)
 
 
-def _vector(value: float) -> Tensor:
+def _vector(value: float | int) -> Tensor:
     return torch.tensor([float(value)], dtype=torch.float64)
 
 

@@ -10,7 +10,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from torch import Tensor
 
 from gplens.adapters.sklearn.printed import check, check_features, printed
@@ -92,6 +92,12 @@ def _(step: TruncatedSVD, features: int) -> Affine:
 def _(step: SelectorMixin, features: int) -> Affine:
     W = torch.eye(features, dtype=torch.float64)[:, torch.as_tensor(step.get_support())]
     return Affine(W, W.new_zeros(W.shape[1]))
+
+
+@read_step.register
+def _(step: FunctionTransformer, features: int) -> Affine:
+    """The identity, which is what a ColumnTransformer makes of "passthrough"; any other function is unknown."""
+    return _identity(features) if step.func is None else read_step.dispatch(object)(step, features)
 
 
 @read_step.register

@@ -66,7 +66,8 @@ def _check(
         array.reshape(len(points), -1) for array in printed(lambda X: model.predict(X, return_std=True), model, points)
     )
     size = prior.size * scale.max() ** 2
-    noise = torch.tensor(model.kernel_.diag(points.numpy())) - prior.kernel.diagonal(points)
+    kernel: Any = model.kernel_
+    noise = torch.tensor(kernel.diag(points.numpy())) - prior.kernel.diagonal(points)
     worst_m = check("mean", process.m(points), host_m, host_m.abs().max() + size.sqrt())
     worst_v = check("variance", process.v(points) + noise[:, None] * scale**2, host_std**2, size)
     return f"m and v equal the host's to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
