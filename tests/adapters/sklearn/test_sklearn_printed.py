@@ -52,7 +52,7 @@ def test_noise_that_changes_with_the_input_has_no_predictive_variance() -> None:
 
 @pytest.mark.parametrize("name", ["xor, rbf", "moons, rbf and noise"])
 def test_the_exact_logistic_is_a_choice(name: str) -> None:
-    """Against scipy's quadrature over the printed latent moments; the five error functions are 2e-4 away at most."""
+    """Against scipy's quadrature over the printed latent moments; the five error functions are 5e-4 away at most."""
     own = fitted(BY_NAME[name])
     e = gplens.explain(own.model, own.X, baseline=own.baseline, likelihood=links.Sigmoid())
     m, v = own.model.latent_mean_and_variance(own.X)
@@ -61,7 +61,7 @@ def test_the_exact_logistic_is_a_choice(name: str) -> None:
         for m, s in zip(m, v**0.5, strict=True)
     ]
     np.testing.assert_allclose(e.prediction.numpy(), exact, atol=1e-9)
-    assert 1e-9 < (e.prediction - explained(BY_NAME[name]).prediction).abs().max() < 2e-4
+    assert 1e-9 < (e.prediction - explained(BY_NAME[name]).prediction).abs().max() < 5e-4
 
 
 def test_the_exact_logistic_of_several_classes_is_normalised_by_one_versus_rest() -> None:
