@@ -47,7 +47,7 @@ def case(
         own = fit(model(), X, y)
         return Fitted(own, X[[1, -2, len(X) // 2]] + 0.03 * X.std(0), X.mean(0))
 
-    return HostCase(name, fitted, printed, **facts)
+    return HostCase(name, fitted, lambda own, X: printed(own.model, X), **facts)
 
 
 def probability(model: Any, X: Array) -> Array:
