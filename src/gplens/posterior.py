@@ -87,9 +87,7 @@ class Posterior(Process):
         Z, beta, A = (torch.tensor(np.asarray(array, dtype=np.float64)) for array in (Z, beta, A))
         if Z.ndim != 2 or beta.ndim not in (1, 2) or A.ndim not in (2, 3) or A.shape[-1] != A.shape[-2]:
             got = f"{tuple(Z.shape)}, {tuple(beta.shape)} and {tuple(A.shape)}"
-            raise ValueError(
-                f"Got Z, beta, A of shapes {got}; wanted were (n, d), (n,) or (c, n), (n, n) or (c, n, n)."
-            )
+            raise ValueError(f"Z, beta, A have shapes {got}; wanted were (n, d), (n,) or (c, n), (n, n) or (c, n, n).")
         return Posterior(kernel, Z, beta, A, mean, jitter=jitter)
 
     def _check(self) -> None:
