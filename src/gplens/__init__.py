@@ -12,6 +12,7 @@ from gplens.likelihood import Likelihood
 from gplens.posterior import Posterior
 from gplens.process import Mix, Process, Stack
 from gplens.quadratic import Quadratic
+from gplens.transformed import Transformed
 from gplens.uncertainty import Diagonal, Full, Samples
 
 __version__ = _version("gplens")
@@ -29,6 +30,7 @@ __all__ = [
     "Quadratic",
     "Samples",
     "Stack",
+    "Transformed",
     "baselines",
     "datasets",
     "explain",

@@ -51,7 +51,7 @@ class Matern(Stationary):
         factor = self.nu * 2 ** (2 - self.nu) / gamma(self.nu)
         return self._scaled(r2, self.nu, abs(self.nu - 2), factor, limit=0.0)
 
-    def _scaled(self, r2: Batch, power: float, order: float, factor: float, limit: float) -> Batch:
+    def _scaled(self, r2: Batch, power: float | int, order: float | int, factor: float, limit: float) -> Batch:
         """factor s^power K_order(s), and its limit at s = 0."""
         s = (2 * self.nu * r2).sqrt()
         far = s > TINY
@@ -59,7 +59,7 @@ class Matern(Stationary):
         return torch.where(far, factor * s**power * _bessel(order, s), limit)
 
 
-def _bessel(order: float, s: Batch) -> Batch:
+def _bessel(order: float | int, s: Batch) -> Batch:
     """K_order(s)."""
     from scipy.special import kv  # not a dependency of gplens: it comes with the hosts that have such kernels
 

@@ -7,6 +7,7 @@ import torch
 from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
+from sklearn.compose import make_column_transformer
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.pipeline import make_pipeline
@@ -16,6 +17,7 @@ from sklearn_zoo import BY_NAME, EVERY_MODEL, REGRESSORS, fit, plane
 import gplens
 from conformance.hosts import HostCase, explained, fitted
 from gplens import links, targets
+from gplens.adapters.sklearn.classifier import FIVE_ERRORS
 
 
 @pytest.mark.parametrize("case", [one for one in REGRESSORS if one.name != "plane, noise that grows"], ids=repr)
@@ -98,6 +100,23 @@ def test_models_fitted_on_frames() -> None:
     assert e.feature_names == ("a", "b", "c")
     with pytest.raises(ValueError, match=r"X has the columns \['c', 'b', 'a'\]; the model was fitted on"):
         gplens.explain(model, frame[["c", "b", "a"]], baseline=0.0)
+
+
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_pipelines_that_find_their_columns_by_name(output: str) -> None:
+    X, y = plane()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    steps = make_column_transformer((StandardScaler(), ["c", "a"]), remainder="passthrough")
+    model = make_pipeline(steps, GaussianProcessRegressor(RBF() + WhiteKernel(), optimizer=None))
+    model = fit(model.set_output(transform=output), frame, y)
+    e = gplens.explain(model, frame[:3], baseline=frame.mean())
+    np.testing.assert_allclose(e.prediction.numpy(), model.predict(frame[:3]), atol=1e-10)
+
+
+def test_five_error_functions_are_close_to_the_logistic() -> None:
+    """The 4.4e-4 of the documentation."""
+    f = torch.linspace(-15, 15, 3001, dtype=torch.float64)
+    assert 4.3e-4 < (FIVE_ERRORS(f) - torch.sigmoid(f)).abs().max() < 4.4e-4
 
 
 @pytest.mark.parametrize("case", EVERY_MODEL, ids=repr)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, DotProduct, GenericKernelMixin, Kernel, WhiteKernel
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, PolynomialFeatures, PowerTransformer
@@ -22,6 +22,26 @@ class Doubled(GaussianProcessRegressor):
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         mean, std = super().predict(X, return_std=True)
         return (2 * mean, std) if return_std else 2 * mean
+
+
+class Sequences(GenericKernelMixin, Kernel):
+    """A kernel of texts."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        return np.array([[float(x == y) for y in (X if Y is None else Y)] for x in X])
+
+    def diag(self, X: Any) -> Any:
+        return np.ones(len(X))
+
+    def is_stationary(self) -> bool:
+        return False
+
+
+def words() -> Any:
+    return np.array(["AG", "CT", "GA"]), np.arange(3.0)
 
 
 def piped(step: Any) -> Any:
@@ -49,6 +69,8 @@ CASES = {
     ),
     "power transformer": (piped(PowerTransformer()), plane, "PowerTransformer is not known to be affine"),
     "own function": (piped(FunctionTransformer(np.sin)), plane, "FunctionTransformer is not known to be affine"),
+    "unfitted pipeline": (piped(MinMaxScaler()), None, "MinMaxScaler .* not fitted"),
+    "structured inputs": (GaussianProcessRegressor(Sequences(), optimizer=None), words, "Sequences is not one of"),
     "clipped": (piped(MinMaxScaler(clip=True)), plane, r"clip=True\) has a kink"),
 }
 
@@ -56,7 +78,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_refused_with_the_remedy(name: str) -> None:
     model, data, message = CASES[name]
-    X = np.zeros((2, 3)) if data is None else data()[0][:2]
+    X = np.zeros((2, 3)) if data in (None, words) else data()[0][:2]
     model = model if data is None else fit(model, *data())
     with pytest.raises(ValueError, match=message):
         gplens.explain(model, X, baseline=0.0)

@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.adapters.sklearn.printed import check, check_features, printed
@@ -34,6 +35,7 @@ def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> Affine:
     for _, step in pipeline.steps[:-1]:
         if step is None or step == "passthrough":
             continue
+        check_is_fitted(step)
         own = read_step(step, x.shape[1])
         (host,) = printed(step.transform, step, x)
         total, x = total.then(own), x @ own.W + own.offset

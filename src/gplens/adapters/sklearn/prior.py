@@ -32,8 +32,9 @@ class Prior:
 
 def read_prior(model: Any, points: Float[Tensor, "k d"]) -> Prior:
     """From kernel_ and X_train_, compared with the host's own values."""
-    Z, translated = torch.tensor(np.asarray(model.X_train_, np.float64)), translate(model.kernel_)
+    translated = translate(model.kernel_)
     kernel = Constant(number(0.0)) if translated is None else translated
+    Z = torch.tensor(np.asarray(model.X_train_, np.float64))
     x = torch.cat([Z, points])
     total = torch.tensor(model.kernel_.diag(x.numpy()), dtype=torch.float64)
     pairs = torch.tensor(model.kernel_(points.numpy(), Z.numpy()), dtype=torch.float64)
