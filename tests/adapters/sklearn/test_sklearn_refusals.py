@@ -24,6 +24,13 @@ class Doubled(GaussianProcessRegressor):
         return (2 * mean, std) if return_std else 2 * mean
 
 
+class Tempered(GaussianProcessClassifier):
+    """Prints probabilities of its own."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return 0.5 + 0.9 * (super().predict_proba(X) - 0.5)
+
+
 class Sequences(GenericKernelMixin, Kernel):
     """A kernel of texts."""
 
@@ -62,6 +69,7 @@ CASES = {
     ),
     "noise that grows": (growing(), moons, "Add the WhiteKernel"),
     "other prediction": (Doubled(RBF(), alpha=0.1, optimizer=None), plane, "where the model itself predicts"),
+    "other probabilities": (Tempered(RBF(), optimizer=None), moons, "probability that gplens reads from the model"),
     "polynomial features": (
         piped(PolynomialFeatures()),
         plane,

@@ -1,5 +1,6 @@
 """GaussianProcessClassifier: Laplace's approximation for each binary problem (MATH 1, last row of the table)."""
 
+from math import ceil, log10
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gplens.functionals import Expectation, TotalVariance
 from gplens.likelihood import Likelihood
 from gplens.links import OneVsRest, ProbitMixture
 from gplens.posterior import Posterior
-from gplens.process import Stack
+from gplens.process import Process, Stack
 from gplens.quadratic import Quadratic
 
 FIVE_ERRORS = ProbitMixture(tuple(COEFS.ravel().tolist()), tuple((1 / (2 * LAMBDAS.ravel() ** 2)).tolist()))
@@ -29,26 +30,39 @@ def read_classifier(model: GaussianProcessClassifier, points: Float[Tensor, "k d
         raise ValueError("The GaussianProcessClassifier was never fitted. Call fit(X, y) first.")
     check_features(model, points)
     if model.n_classes_ == 2:
-        return read_binary(model.base_estimator_, points)
+        return _two_classes(model, model.base_estimator_, points)
     if model.multi_class != "one_vs_rest":
         raise ValueError(
             f"A one_vs_one classifier of {model.n_classes_} classes has no predict_proba, so that there is no number "
             "to explain. Fit it with multi_class='one_vs_rest', or explain what tells one pair of classes apart: "
             "gplens.explain(model.base_estimator_.estimators_[0], X, ...)."
         )
-    base: Any = model.base_estimator_
-    parts = [read_binary(estimator, points) for estimator in base.estimators_]
-    response = OneVsRest(FIVE_ERRORS, tuple(_label(label) for label in model.classes_))
-    process, name = Stack(tuple(part.process for part in parts)), type(model).__name__
-    (host,) = printed(model.predict_proba, model, points)
-    p = FIVE_ERRORS.moments(process.m(points), process.v(points)).value
-    worst = check("probability", p / p.sum(1, keepdim=True), host, torch.tensor(1.0))
-    notes = tuple(dict.fromkeys(sum((part.notes[:-2] for part in parts), ())))  # without those of one classifier alone
-    likelihood = Likelihood(f"{name}'s one-versus-rest probabilities", response, latents=len(parts))
-    return Adapted(process, name, likelihood, notes=(*notes, f"predict_proba is met to {worst:.1e}"))
+    return _several_classes(model, model.base_estimator_, points)
 
 
 def read_binary(model: Any, points: Float[Tensor, "k d"]) -> Adapted:
+    """One of the binary classifiers that a classifier of several classes is made of."""
+    return _two_classes(model, model, points)
+
+
+def _two_classes(model: Any, binary: Any, points: Float[Tensor, "k d"]) -> Adapted:
+    posterior, notes = _read_latent(binary, points)
+    p = _probabilities(posterior, points)
+    notes = (*notes, _check(model, torch.cat([1 - p, p], dim=1), points), f"the output is P(y = {_names(model)[1]})")
+    return Adapted(posterior, "GaussianProcessClassifier", _bernoulli(), notes=notes)
+
+
+def _several_classes(model: Any, one_vs_rest: Any, points: Float[Tensor, "k d"]) -> Adapted:
+    parts = [_read_latent(binary, points) for binary in one_vs_rest.estimators_]
+    process, name = Stack(tuple(posterior for posterior, _ in parts)), "GaussianProcessClassifier"
+    p = _probabilities(process, points)
+    notes = (*dict.fromkeys(sum((own for _, own in parts), ())), _check(model, p / p.sum(1, keepdim=True), points))
+    response = OneVsRest(FIVE_ERRORS, _names(model))
+    likelihood = Likelihood(f"{name}'s one-versus-rest probabilities", response, latents=len(parts))
+    return Adapted(process, name, likelihood, notes=notes)
+
+
+def _read_latent(model: Any, points: Float[Tensor, "k d"]) -> tuple[Posterior, tuple[str, ...]]:
     """beta = y - pi, A = W^1/2 B^-1 W^1/2 with B = L_ L_': Algorithm 3.2 of Rasmussen and Williams."""
     prior = read_prior(model, points)
     if prior.noise is None:
@@ -62,12 +76,18 @@ def read_binary(model: Any, points: Float[Tensor, "k d"]) -> Adapted:
     host_m, host_v = printed(model.latent_mean_and_variance, model, points)
     worst_m = check("latent mean", posterior.m(points)[:, 0], host_m, host_m.abs().max() + prior.size.sqrt())
     worst_v = check("latent variance", posterior.v(points)[:, 0], host_v, prior.size)
-    notes = (
-        *prior.notes,
-        f"m and v equal the host's to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points",
-        f"the output is P(y = {_label(model.classes_[1])})",
-    )
-    return Adapted(posterior, "GaussianProcessClassifier", _bernoulli(), notes=notes)
+    return posterior, (*prior.notes, f"m and v equal the host's to {_order(worst_m)} and {_order(worst_v)}")
+
+
+def _probabilities(process: Process, points: Float[Tensor, "k d"]) -> Float[Tensor, "k c"]:
+    return FIVE_ERRORS.moments(process.m(points), process.v(points)).value
+
+
+def _check(model: Any, ours: Float[Tensor, "k c"], points: Float[Tensor, "k d"]) -> str:
+    """predict_proba itself, which a subclass may have changed."""
+    (host,) = printed(model.predict_proba, model, points)
+    worst = check("probability", ours, host, torch.ones(()))
+    return f"predict_proba is met to {worst:.1e} at {len(points)} points"
 
 
 def _bernoulli() -> Likelihood:
@@ -79,6 +99,11 @@ def _bernoulli() -> Likelihood:
     )
 
 
-def _label(label: Any) -> str:
-    """The name of a class: a text as it is, a number as class 3."""
-    return label if isinstance(label, str) else f"class {label}"
+def _names(model: Any) -> tuple[str, ...]:
+    """The names of the classes: a text as it is, a number as class 3."""
+    return tuple(label if isinstance(label, str) else f"class {label}" for label in model.classes_)
+
+
+def _order(size: float) -> str:
+    """A power of ten that is not smaller, so that classes which agree alike share a note."""
+    return f"1e{ceil(log10(max(size, 1e-16)))}"

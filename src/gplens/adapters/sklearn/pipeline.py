@@ -39,7 +39,7 @@ def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> Affine:
         own = read_step(step, x.shape[1])
         (host,) = printed(step.transform, step, x)
         total, x = total.then(own), x @ own.W + own.offset
-        check(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()))
+        check(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()))  # 1e-9: the same arithmetic
     return total
 
 
