@@ -86,8 +86,8 @@ def matern52(g: torch.Generator, d: int = FEATURES) -> Pair:
 
 
 def matern_any(g: torch.Generator, d: int = FEATURES) -> Pair:
-    """nu = 1.7, as the mixture of RBF kernels over a Gamma variable that it is: no Bessel function."""
-    scale, nu = uniform(g, 0.7, 2.5, d), 1.7
+    """nu = 7/2, as the mixture of RBF kernels over a Gamma variable that it is: no Bessel function."""
+    scale, nu = uniform(g, 0.7, 2.5, d), 3.5
     u = torch.arange(-28, 4.5, 0.1, dtype=torch.float64)
     log_weight = nu * u - u.exp()
     weight = (log_weight - log_weight.logsumexp(0)).exp()
@@ -205,17 +205,11 @@ EVERY_KERNEL = [
     KernelCase("matern32", matern32, smooth=False),
     KernelCase("matern32 shared", lambda g: matern32(g, 1), smooth=False),
     KernelCase("matern52", matern52, smooth=False),
-    KernelCase("matern 1.7", matern_any, smooth=False),
     KernelCase("rational quadratic", rational),
     KernelCase("cosine", cosine, valid=False),
     KernelCase("cosine of one feature", lambda g: added(active(cosine(g, 1), 2), scaled(rbf(g), g))),
     KernelCase("periodic", periodic),
     KernelCase("periodic shared", lambda g: periodic(g, 1)),
-    KernelCase("radial periodic", radial_periodic, valid=False),
-    KernelCase("radial periodic of one feature", lambda g: added(active(radial_periodic(g, 1), 2), scaled(rbf(g), g))),
-    KernelCase("squared sum", lambda g: raised(added(rbf(g), linear(g)), 2)),
-    KernelCase("rational quadratic to 1.3", lambda g: raised(rational(g), 1.3)),
-    KernelCase("rbf to 1", lambda g: raised(rbf(g), 1)),
     KernelCase("linear", linear),
     KernelCase("linear shared", lambda g: linear(g, 1)),
     KernelCase("polynomial", polynomial),
@@ -229,6 +223,12 @@ EVERY_KERNEL = [
     KernelCase(
         "autograd inside a product", lambda g: added(multiplied(active(wrapped(g, 2), 0, 1), rbf(g)), linear(g))
     ),
+    KernelCase("matern 7/2 by Bessel functions", matern_any, smooth=False),
+    KernelCase("radial periodic", radial_periodic, valid=False),
+    KernelCase("radial periodic of one feature", lambda g: added(active(radial_periodic(g, 1), 2), scaled(rbf(g), g))),
+    KernelCase("squared sum", lambda g: raised(added(rbf(g), linear(g)), 2)),
+    KernelCase("rational quadratic to 1.3", lambda g: raised(rational(g), 1.3)),
+    KernelCase("rbf to 1", lambda g: raised(rbf(g), 1)),
 ]
 EVERY_POSTERIOR = [case for case in EVERY_KERNEL if case.valid]
 EVERY_LINK = [Identity(), Exp(), Probit(), Sigmoid(), Softplus(), Square()]
