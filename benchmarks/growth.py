@@ -27,8 +27,9 @@ def measure(kind: str, size: int) -> tuple[float, float]:
     before, start = _peak(), perf_counter()
     result = work.explain(memory=BUDGET)
     seconds = perf_counter() - start
-    held = sum(part.nbytes for part in vars(result).values() if isinstance(part, torch.Tensor))
-    return seconds, max(0.0, _peak() - before - held / 2**20)
+    parts = [part.untyped_storage() for part in vars(result).values() if isinstance(part, torch.Tensor)]
+    held = {part.data_ptr(): part.nbytes() for part in parts} | {work.X.untyped_storage().data_ptr(): 0}
+    return seconds, max(0.0, _peak() - before - sum(held.values()) / 2**20)
 
 
 def _peak() -> float:

@@ -68,7 +68,7 @@ def test_names_that_do_not_fit_are_refused() -> None:
     "model", [lambda x: x, torch.nn.Linear(4, 1), "model", None], ids=["function", "net", "str", "None"]
 )
 def test_a_model_that_is_not_a_gaussian_process_is_refused(model: object) -> None:
-    refused(TypeError, r"gplens cannot explain a .*gplens.Posterior\(kernel, Z, beta, A, mean\)", model=model)
+    refused(TypeError, r"gplens cannot explain a .*gplens.Posterior.from_arrays\(kernel, Z, beta, A\)", model=model)
 
 
 def test_a_class_in_place_of_an_instance_is_refused() -> None:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ["gpytorch", "botorch", "sklearn", "pandas", "polars", "ray", "matplotlib", "captum", "scipy"]
+HEAVY = ["gpytorch", "botorch", "sklearn", "pandas", "polars", "ray", "matplotlib", "captum", "scipy", "shap", "numba"]
 CODE = """
 import sys, gplens, torch
 X = torch.zeros(2, 1, dtype=torch.float64)

@@ -2,6 +2,7 @@
 
 import inspect
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -154,3 +155,17 @@ def test_exact_regression_without_noise_is_refused() -> None:
 def test_single_precision_is_refused() -> None:
     with pytest.raises(TypeError, match="gplens computes in float64"):
         without_checks(kernel, Z.float(), torch.zeros(4), torch.eye(4))
+
+
+def test_arrays_of_any_library_become_a_posterior() -> None:
+    """Lists, float32 and read-only arrays, with one latent function or two."""
+    kernel, A = RBF(torch.ones(1, dtype=torch.float64)), np.eye(3, dtype=np.float32) / 2
+    Z, beta = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], np.array([1.0, -1.0, 0.5])
+    beta.flags.writeable = False
+    own = Posterior.from_arrays(kernel, Z, beta, A, jitter=0.1)
+    assert own.beta.shape == (1, 3)
+    torch.testing.assert_close(own.m(own.Z)[:, 0], kernel(own.Z, own.Z) @ torch.tensor([1.0, -1.0, 0.5]).double())
+    two = Posterior.from_arrays(kernel, Z, np.stack([beta, 2 * beta]), A)
+    torch.testing.assert_close(two.m(own.Z)[:, 1], 2 * own.m(own.Z)[:, 0])
+    with pytest.raises(ValueError, match=r"Z, beta, A have shapes \(3,\), \(3,\) and \(3, 3\); wanted were \(n, d\)"):
+        Posterior.from_arrays(kernel, beta, beta, A)

@@ -56,7 +56,8 @@ def explain(
     IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1).
 
     Args:
-        model: a fitted GPyTorch ExactGP or ApproximateGP, or a gplens.Posterior. It is left as it was.
+        model: a fitted GPyTorch or scikit-learn Gaussian process, a gplens.Posterior, or gplens.Functions. It is left
+            as it was.
         X: the inputs to explain: an array, tensor, pandas or polars frame, (rows, features).
         baseline: relative to what: a scalar, a vector, a row for each input, or an object of gplens.baselines.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.
@@ -88,6 +89,7 @@ def explain(
     with torch.inference_mode(False), torch.no_grad():
         starts = start.rows(table.values)
         adapted, known = _adapt(model, likelihood, table.values, starts)
+        _check_columns(table, adapted)
         process, functional = _functional(target, known, adapted)
         if _single(dtype):
             process = Single.of(process)
@@ -205,6 +207,14 @@ def _adapt(
         return adapted, adapted.likelihood
     load_host(likelihood)
     return adapted, adapted.agreed(read_likelihood(likelihood))
+
+
+def _check_columns(table: Table, adapted: Adapted) -> None:
+    if table.names and adapted.columns and table.names != adapted.columns:
+        raise ValueError(
+            f"X has the columns {list(table.names)}; the model was fitted on {list(adapted.columns)}. Give it the same "
+            "columns in the same order."
+        )
 
 
 def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:

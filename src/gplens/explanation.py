@@ -16,6 +16,7 @@ from gplens.uncertainty.grouping import contrasted_spread, grouped_spread
 
 if TYPE_CHECKING:
     import pandas
+    import shap
 
 BY_ROW = (
     "values",
@@ -170,6 +171,15 @@ class Explanation:
         from gplens.io.frames import to_frame
 
         return to_frame(self)
+
+    def to_shap(self, *, level: float = 0.9) -> "shap.Explanation":
+        """For shap's plots (needs shap: `pip install gplens[shap]`): values, base values, data, names.
+
+        With draws, or Gaussian error bars, also the bounds of the central interval of posterior probability `level`.
+        """
+        from gplens.io.shap import to_shap
+
+        return to_shap(self, level)
 
     def save(self, path: str | Path) -> None:
         """Write to one file (safetensors with a readable JSON header), atomically."""

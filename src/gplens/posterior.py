@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -73,6 +74,26 @@ class Posterior(Process):
         F = torch.linalg.solve_triangular(L, eye, upper=False)
         beta = torch.cholesky_solve((y - mu(X))[:, None], L)[:, 0]
         return Posterior(kernel, X, beta, Quadratic(F[None], torch.ones_like(y)[None]), mu)
+
+    @staticmethod
+    def from_arrays(
+        kernel: Kernel,
+        Z: Any,
+        beta: Any,
+        A: Any,
+        *,
+        mean: Mean | Sequence[Mean] | None = None,
+        jitter: float | int = 0.0,
+    ) -> "Posterior":
+        """The same from anything that numpy reads: the parameters of a model of any library, as float64.
+
+        docs/HOSTS.md has Z, beta and A of models of GPflow and GPJax.
+        """
+        Z, beta, A = (torch.tensor(np.asarray(array, dtype=np.float64)) for array in (Z, beta, A))
+        if Z.ndim != 2 or beta.ndim not in (1, 2) or A.ndim not in (2, 3) or A.shape[-1] != A.shape[-2]:
+            got = f"{tuple(Z.shape)}, {tuple(beta.shape)} and {tuple(A.shape)}"
+            raise ValueError(f"Z, beta, A have shapes {got}; wanted were (n, d), (n,) or (c, n), (n, n) or (c, n, n).")
+        return Posterior(kernel, Z, beta, A, mean, jitter=jitter)
 
     def _check(self) -> None:
         kinds = {"Z": self.Z.dtype, "beta": self.beta.dtype, "A": self.A.F.dtype}

@@ -19,11 +19,14 @@ from gplens.kernels import (
     Cosine,
     Kernel,
     Linear,
+    Matern,
     Matern32,
     Matern52,
     Periodic,
     Polynomial,
+    Power,
     Product,
+    RadialPeriodic,
     RationalQuadratic,
     Scale,
     Sum,
@@ -83,6 +86,19 @@ def matern52(g: torch.Generator, d: int = FEATURES) -> Pair:
     return Matern52(scale), k
 
 
+def matern_any(g: torch.Generator, d: int = FEATURES) -> Pair:
+    """nu = 7/2, as the mixture of RBF kernels over a Gamma variable that it is: no Bessel function."""
+    scale, nu = uniform(g, 0.7, 2.5, d), 3.5
+    u = torch.arange(-28, 4.5, 0.1, dtype=torch.float64)
+    log_weight = nu * u - u.exp()
+    weight = (log_weight - log_weight.logsumexp(0)).exp()
+
+    def k(x: Tensor, z: Tensor) -> Tensor:
+        return torch.exp(-squared(x, z, scale)[..., None] * nu / (2 * u.exp())) @ weight
+
+    return Matern(scale, nu), k
+
+
 def rational(g: torch.Generator, d: int = FEATURES) -> Pair:
     scale, alpha = uniform(g, 0.7, 2.5, d), uniform(g, 0.4, 3)
     return RationalQuadratic(scale, alpha), lambda x, z: 1 / (1 + squared(x, z, scale) / (2 * alpha)) ** alpha
@@ -100,6 +116,17 @@ def periodic(g: torch.Generator, d: int = FEATURES) -> Pair:
         return torch.exp(-2 * (torch.sin(torch.pi * (x - z) / period) ** 2 / scale).sum(-1))
 
     return Periodic(scale, period), k
+
+
+def radial_periodic(g: torch.Generator, d: int = FEATURES) -> Pair:
+    period, width = uniform(g, 4, 8, d), uniform(g, 0.8, 2)
+    return RadialPeriodic(period, width), lambda x, z: torch.exp(
+        -2 * torch.sin(torch.pi * distance(x, z, period)) ** 2 / width**2
+    )
+
+
+def raised(inner: Pair, exponent: float) -> Pair:
+    return Power(inner[0], exponent), lambda x, z: inner[1](x, z) ** exponent
 
 
 def linear(g: torch.Generator, d: int = FEATURES) -> Pair:
@@ -197,6 +224,12 @@ EVERY_KERNEL = [
     KernelCase(
         "autograd inside a product", lambda g: added(multiplied(active(wrapped(g, 2), 0, 1), rbf(g)), linear(g))
     ),
+    KernelCase("matern 7/2 by Bessel functions", matern_any, smooth=False),
+    KernelCase("radial periodic", radial_periodic, valid=False),
+    KernelCase("radial periodic of one feature", lambda g: added(active(radial_periodic(g, 1), 2), scaled(rbf(g), g))),
+    KernelCase("squared sum", lambda g: raised(added(rbf(g), linear(g)), 2)),
+    KernelCase("rational quadratic to 1.3", lambda g: raised(rational(g), 1.3)),
+    KernelCase("rbf to 1", lambda g: raised(rbf(g), 1)),
 ]
 EVERY_POSTERIOR = [case for case in EVERY_KERNEL if case.valid]
 EVERY_LINK = [Identity(), Exp(), Probit(), Sigmoid(), Softplus(), Square()]

@@ -8,7 +8,7 @@ from sklearn.gaussian_process import kernels as sklearn_kernels
 from torch import Tensor
 
 from conformance.zoo import EVERY_KERNEL, FEATURES, KernelCase, generator, normal, pulled, seeds, uniform
-from gplens.kernels import RBF, Kernel, Linear, Matern32, Matern52, Periodic, RationalQuadratic
+from gplens.kernels import RBF, Kernel, Linear, Matern, Matern32, Matern52, Periodic, Power, RationalQuadratic
 from gplens.line import Line
 from oracles.dense import matrix
 
@@ -96,3 +96,29 @@ def test_data_far_from_the_origin_keep_their_digits(case: KernelCase, seed: int)
     here, there = kernel.along(Line(x0, d, t), Z), kernel.along(Line(x0 + 2.0**20, d, t), Z + 2.0**20)
     torch.testing.assert_close(there.values, here.values, rtol=0, atol=1e-12)
     torch.testing.assert_close(pulled(there, W), pulled(here, W), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [1e5, 1e12])
+def test_a_rational_quadratic_with_a_large_alpha_keeps_its_digits(alpha: float) -> None:
+    """Optimisers drive alpha to its bound: (1 + r2/2a)^-a = e^(-r2/2) (1 + r2^2/8a) + O(1/a^2)."""
+    r2 = torch.linspace(0, 6, 61, dtype=torch.float64)
+    kernel, limit = RationalQuadratic(number(1.0)[None], number(alpha)), torch.exp(-r2 / 2)
+    torch.testing.assert_close(
+        kernel.profile(r2), limit * (1 + r2**2 / (8 * alpha)), rtol=0, atol=40 / alpha**2 + 1e-15
+    )
+
+
+def test_a_matern_kernel_of_order_20_is_nearly_rbf() -> None:
+    """The 0.012 of its error message, and finite everywhere."""
+    r2, one = torch.cat([torch.linspace(0, 30, 301), torch.logspace(-30, 0, 61)]).double(), number(1.0)[None]
+    kernel = Matern(one, 20)
+    assert 0.011 < (kernel.profile(r2) - RBF(one).profile(r2)).abs().max() < 0.012
+    assert all(function(r2).isfinite().all() for function in (kernel.profile, kernel.slope, kernel.bend))
+
+
+def test_a_power_that_is_not_real_says_so() -> None:
+    X = normal(generator(0), 5, 2)
+    with pytest.raises(ArithmeticError, match=r"k is -.* of which the power 1.5 is not a real number"):
+        Power(Linear(number(1.0)[None]), 1.5)(X, X)
+    with pytest.raises(ValueError, match="exponent above zero; got -1"):
+        Power(Linear(number(1.0)[None]), -1)

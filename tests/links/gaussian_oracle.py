@@ -136,6 +136,19 @@ def tail2(f: mp.mpf) -> mp.mpf:
     return -(f - mp.mpf("1.5")) * 2 * mp.npdf((f - mp.mpf("1.5")) * 2) * 4
 
 
+def mixture(f: mp.mpf) -> mp.mpf:
+    """1.5 Phi(f/sqrt(1/2)) - Phi(f/2)/2."""
+    return mp.mpf("1.5") * mp.ncdf(f * mp.sqrt(2)) - mp.ncdf(f / 2) / 2
+
+
+def mixture1(f: mp.mpf) -> mp.mpf:
+    return mp.mpf("1.5") * mp.sqrt(2) * mp.npdf(f * mp.sqrt(2)) - mp.npdf(f / 2) / 4
+
+
+def mixture2(f: mp.mpf) -> mp.mpf:
+    return -3 * mp.sqrt(2) * f * mp.npdf(f * mp.sqrt(2)) + f * mp.npdf(f / 2) / 16
+
+
 def laplace(f: mp.mpf) -> mp.mpf:
     """P(y > 1.5), y ~ Laplace(f, 0.7)."""
     a = (mp.mpf("1.5") - f) / mp.mpf(0.7)
@@ -167,6 +180,7 @@ SQUARE = (square, double, two)
 EXP = (exp, exp, exp)
 PROBIT = (cdf, density, density1)
 EXCEEDS = (tail, tail1, tail2)
+MIXTURE = (mixture, mixture1, mixture2)
 LAPLACE = (laplace, laplace1, laplace2)
 SIGMOID = (sigmoid, sigmoid1, sigmoid2)
 SOFTPLUS = (softplus, sigmoid, sigmoid1)

@@ -98,11 +98,17 @@ def normal(shift: float, sd: float) -> tuple[Function, Function, Function]:
     return first, second, third
 
 
+def mixture(i: int) -> Function:
+    """The i-th derivative of 1.5 Phi(f/sqrt(1/2)) - Phi(f/2)/2."""
+    return lambda f: 1.5 * normal(0.0, 0.5**0.5)[i - 1](f) - 0.5 * normal(0.0, 2.0)[i - 1](f)
+
+
 IDENTITY = (one, zero, zero)
 SQUARE = (lambda f: 2 * f, lambda f: np.full_like(f, 2), zero)
 EXP = (np.exp, np.exp, np.exp)
 PROBIT = normal(0.0, 1.0)
 EXCEEDS = normal(1.5, 0.5)
+MIXTURE = (mixture(1), mixture(2), mixture(3))
 SIGMOID = (sigmoid1, sigmoid2, sigmoid3)
 SOFTPLUS = (sigmoid, sigmoid1, sigmoid2)
 TANH = (tanh1, tanh2, tanh3)

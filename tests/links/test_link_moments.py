@@ -13,6 +13,7 @@ from gplens.links import (
     Link,
     Moments,
     Probit,
+    ProbitMixture,
     Sigmoid,
     SigmoidTaylor,
     Softplus,
@@ -28,6 +29,7 @@ EVERY_LINK = [  # joining this list is joining the contract
     (Exp(), oracle.EXP),
     (Probit(), oracle.PROBIT),
     (Probit(shift=1.5, noise=0.25), oracle.EXCEEDS),
+    (ProbitMixture((1.5, -0.5), (0.5, 4.0)), oracle.MIXTURE),
     (LaplaceTail(shift=1.5, scale=0.7), oracle.LAPLACE),
     (Sigmoid(), oracle.SIGMOID),
     (Softplus(), oracle.SOFTPLUS),
@@ -94,7 +96,7 @@ def test_affine_scales_and_shifts(inner: Link) -> None:
 
 
 def test_flags() -> None:
-    assert [link.needs_variance for link, _ in EVERY_LINK] == [False] + [True] * 7
+    assert [link.needs_variance for link, _ in EVERY_LINK] == [False] + [True] * 8
     assert all(link.exact for link, _ in EVERY_LINK)
     assert not SigmoidTaylor().exact
     assert not Affine(SigmoidTaylor(), 2.0, 0.0).exact

@@ -7,7 +7,7 @@ import pytest
 import torch
 from synthetic import SMOOTH, Synthetic, bend, one, waves
 
-from gplens.rules import GaussKronrod, GaussLegendre, RiemannRight
+from gplens.rules import FixedRule, GaussKronrod, GaussLegendre, RiemannLeft, RiemannMiddle, RiemannRight, Trapezoid
 
 
 def test_riemann_is_the_sum_over_right_end_points() -> None:
@@ -24,6 +24,29 @@ def test_riemann_error_falls_like_one_over_the_count() -> None:
     for n in (100, 400, 1600):
         error = float(RiemannRight(n).integrate(one(SMOOTH), 1e-6).values) - SMOOTH[1]
         assert error * 2 * n == pytest.approx(np.e**2 - 1, rel=2 / n)
+
+
+@pytest.mark.parametrize(("kind", "factor"), [(RiemannMiddle, -1 / 12), (Trapezoid, 1 / 6)])
+def test_middle_and_trapezoid_errors_fall_like_one_over_the_square(kind: type[FixedRule], factor: float) -> None:
+    """-(f'(1) - f'(0)) / 24n^2 and (f'(1) - f'(0)) / 12n^2, n intervals; f' = 2 e^2t."""
+    for n in (100, 400):
+        count = n + 1 if kind is Trapezoid else n
+        error = float(kind(count).integrate(one(SMOOTH), 1e-6).values) - SMOOTH[1]
+        assert error * n**2 == pytest.approx(factor * (np.e**2 - 1), rel=1e-2)
+
+
+@pytest.mark.parametrize("kind", [RiemannLeft, RiemannMiddle, RiemannRight, Trapezoid])
+def test_weights_of_even_rules_sum_to_one(kind: type[FixedRule]) -> None:
+    t, w, _ = kind(7).nodes_and_weights()
+    assert len(t) == 7
+    assert w.sum() == pytest.approx(1, rel=1e-15)
+    with pytest.raises(ValueError, match=f"{kind.__name__} wants"):
+        kind(0)
+
+
+def test_left_and_right_end_points_average_to_the_trapezoid() -> None:
+    left, right = (float(kind(10).integrate(one(SMOOTH), 1e-6).values) for kind in (RiemannLeft, RiemannRight))
+    assert float(Trapezoid(11).integrate(one(SMOOTH), 1e-6).values) == pytest.approx((left + right) / 2, rel=1e-14)
 
 
 def test_gauss_converges_geometrically() -> None:

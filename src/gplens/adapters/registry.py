@@ -9,11 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.functional import Functional
+from gplens.functions import Functions
 from gplens.likelihood import Likelihood
 from gplens.links import Link
 from gplens.process import Process
 
-HOSTS = {"gpytorch": "gplens.adapters.gpytorch"}
+HOSTS = {"gpytorch": "gplens.adapters.gpytorch", "sklearn": "gplens.adapters.sklearn"}
 """The packages whose models are understood, and the module that registers them. A new host is one line here."""
 
 
@@ -31,6 +32,8 @@ class Adapted:
     """What a careful reader of the explanation should know: jitter, autograd, checks."""
     conjugate: bool = False
     """Whether the inference holds for the model's own likelihood alone."""
+    columns: tuple[str, ...] | None = None
+    """The names of the features that the model was fitted on, where it knows them."""
 
     def agreed(self, likelihood: Likelihood) -> Likelihood:
         """A given likelihood, unless the model was conditioned through another kind."""
@@ -47,7 +50,8 @@ def adapt(model: object, points: Float[Tensor, "k d"]) -> Adapted:
     """The process behind a model, checked against the host's own prediction at `points`."""
     raise TypeError(
         f"gplens cannot explain a {_name(model)}: it is not a gplens.Posterior nor a model of {', '.join(HOSTS)}. "
-        "Any Gaussian process can be given as gplens.Posterior(kernel, Z, beta, A, mean)."
+        "Any Gaussian process can be given as gplens.Posterior.from_arrays(kernel, Z, beta, A), or as two functions: "
+        "gplens.Functions(mean, variance, features=d)."
     )
 
 
@@ -63,6 +67,14 @@ def read_likelihood(likelihood: object) -> Likelihood:
 @adapt.register
 def _(model: Process, points: Float[Tensor, "k d"]) -> Adapted:
     return Adapted(model, type(model).__name__)
+
+
+@adapt.register
+def _(model: Functions, points: Float[Tensor, "k d"]) -> Adapted:
+    if points.shape[1] == model.features:  # else explain() says so
+        model.check(points)
+    note = f"rows are independent and gradients those of the values at {len(points)} points"
+    return Adapted(model, "Functions", notes=(note,))
 
 
 @read_likelihood.register

@@ -7,8 +7,11 @@ from gplens.kernels.cosine import Cosine
 from gplens.kernels.kernel import Kernel
 from gplens.kernels.linear import Linear
 from gplens.kernels.matern import Matern32, Matern52
+from gplens.kernels.matern_any import Matern
 from gplens.kernels.periodic import Periodic
 from gplens.kernels.polynomial import Polynomial
+from gplens.kernels.power import Power
+from gplens.kernels.radial_periodic import RadialPeriodic
 from gplens.kernels.rational_quadratic import RationalQuadratic
 from gplens.kernels.rbf import RBF
 
@@ -20,11 +23,14 @@ __all__ = [
     "Cosine",
     "Kernel",
     "Linear",
+    "Matern",
     "Matern32",
     "Matern52",
     "Periodic",
     "Polynomial",
+    "Power",
     "Product",
+    "RadialPeriodic",
     "RationalQuadratic",
     "Scale",
     "Sum",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -19,12 +20,16 @@ class RationalQuadratic(Stationary):
 
     def profile(self, r2: Batch) -> Batch:
         """(1 + r2 / (2 alpha))^-alpha."""
-        return (1 + r2 / (2 * self.alpha)) ** -self.alpha
+        return self._raised(r2, 0)
 
     def slope(self, r2: Batch) -> Batch:
         """-1/2 (1 + r2 / (2 alpha))^(-alpha - 1)."""
-        return -((1 + r2 / (2 * self.alpha)) ** (-self.alpha - 1)) / 2
+        return -self._raised(r2, 1) / 2
 
     def bend(self, r2: Batch) -> Batch:
         """(1 + 1/alpha) r2 (1 + r2 / (2 alpha))^(-alpha - 2)."""
-        return (1 + 1 / self.alpha) * r2 * (1 + r2 / (2 * self.alpha)) ** (-self.alpha - 2)
+        return (1 + 1 / self.alpha) * r2 * self._raised(r2, 2)
+
+    def _raised(self, r2: Batch, more: int) -> Batch:
+        """(1 + r2 / (2 alpha))^(-alpha - more), by a logarithm that keeps its digits where alpha is large."""
+        return torch.exp(-(self.alpha + more) * torch.log1p(r2 / (2 * self.alpha)))

@@ -5,7 +5,9 @@ from gplens.links.exp import Exp
 from gplens.links.identity import Identity
 from gplens.links.laplace_tail import LaplaceTail
 from gplens.links.link import Link, Moments, PairMoments
+from gplens.links.one_vs_rest import OneVsRest
 from gplens.links.probit import Probit
+from gplens.links.probit_mixture import ProbitMixture
 from gplens.links.quadrature import Quadrature, QuadratureError
 from gplens.links.sigmoid import Sigmoid
 from gplens.links.sigmoid_taylor import SigmoidTaylor
@@ -21,8 +23,10 @@ __all__ = [
     "Link",
     "MixedSoftmax",
     "Moments",
+    "OneVsRest",
     "PairMoments",
     "Probit",
+    "ProbitMixture",
     "Quadrature",
     "QuadratureError",
     "Sigmoid",

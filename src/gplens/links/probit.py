@@ -56,15 +56,21 @@ class Probit(Link):
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """N2(a, a'; 0, S), S = [[noise + v, c], [c, noise + v']], and its derivatives in a and a'  (5.8)."""
         check_joint(m, v, c)
-        a = m - self.shift
-        a1, a2 = a[:, :, None], a[:, None, :]
-        v1, v2 = v[:, :, None], v[:, None, :]
-        s2 = self.noise + v2
-        gap = torch.clamp(v1 * v2 - c**2, min=0)  # below zero by rounding alone: check_joint
-        det = gap + self.noise * (v1 + v2 + self.noise)
-        rest = a1 - c / s2 * a2  # a less its mean given a', of variance det/s2
-        u1 = rest * s2 / det
-        u2 = (a2 - c * u1) / s2  # u = S^-1 (a, a')
-        E11 = torch.exp(-(a2**2 / s2 + rest * u1) / 2) / (2 * pi * torch.sqrt(det))  # (5.8a)
-        E13 = (u2**2 - (self.noise + v1) / det) * E11  # (5.8c)
-        return PairMoments(E11, -u2 * E11, E13, (u1 * u2 + c / det) * E11)  # (5.8b), (5.8d)
+        return probit_pairs(m - self.shift, v, c, self.noise, self.noise)
+
+
+def probit_pairs(
+    a: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"], noise: float, other: float
+) -> PairMoments:
+    """(5.8) for two probits: one of `noise` at the first node of a pair, one of `other` at the second."""
+    a1, a2 = a[:, :, None], a[:, None, :]
+    v1, v2 = v[:, :, None], v[:, None, :]
+    s2 = other + v2
+    gap = torch.clamp(v1 * v2 - c**2, min=0)  # below zero by rounding alone: check_joint
+    det = gap + noise * v2 + other * v1 + noise * other
+    rest = a1 - c / s2 * a2  # a less its mean given a', of variance det/s2
+    u1 = rest * s2 / det
+    u2 = (a2 - c * u1) / s2  # u = S^-1 (a, a')
+    E11 = torch.exp(-(a2**2 / s2 + rest * u1) / 2) / (2 * pi * torch.sqrt(det))  # (5.8a)
+    E13 = (u2**2 - (noise + v1) / det) * E11  # (5.8c)
+    return PairMoments(E11, -u2 * E11, E13, (u1 * u2 + c / det) * E11)  # (5.8b), (5.8d)

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.adapters.agreement import compare
 from gplens.adapters.gpytorch.factor import without_warnings_of_jitter
 from gplens.line import Line
 from gplens.process import Process
@@ -15,6 +16,11 @@ DOUBLE = 1e-6
 """Largest difference to the host in float64, relative to the prior's scale. Seen: 1e-9 with K conditioned 1e10."""
 SINGLE = 1e-2
 """The same to the host in float32, whose own solves lose that much with small noise."""
+
+HINT = (
+    "The model does something that its kernel, mean and inducing points do not tell "
+    "(or is float32 and badly conditioned: then model.double() helps)."
+)
 
 
 def host_marginals(model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, Tensor]:
@@ -38,9 +44,9 @@ def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: flo
     at = process.along(Line.at(points))
     m, v = at.m[:, :, 0], at.v[:, :, 0]
     size = v.abs().max() + host_v.abs().max() + prior
-    worst_m = _compare("mean", m, host_m, limit * (host_m.abs().max() + size.sqrt()))
+    worst_m = compare("mean", m, host_m, limit * (host_m.abs().max() + size.sqrt()), HINT)
     smallest = gpytorch.settings.min_variance.value(dtype) or 0.0  # what the host raises smaller variances to
-    worst_v = _compare("variance", v, host_v, limit * size + smallest)
+    worst_v = compare("variance", v, host_v, limit * size + smallest, HINT)
     return f"m and v equal the host's in {dtype} to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
 
 
@@ -48,19 +54,3 @@ def prior_variance(model: Any, points: Float[Tensor, "k d"]) -> Float[Tensor, ""
     """The largest k(x,x): where data have brought v down to nothing, rounding is still of this scale."""
     with torch.no_grad(), without_warnings_of_jitter():
         return model.forward(points).variance.max().double()
-
-
-def _compare(what: str, ours: Float[Tensor, "k c"], host: Float[Tensor, "k c"], limit: Tensor) -> float:
-    if ours.shape != host.shape:
-        got = f"{tuple(host.shape)} from the model and {tuple(ours.shape)} from its parts"
-        raise ValueError(f"The model predicts a {what} of another shape than gplens reads from it: {got}.")
-    difference = (ours - host).abs()
-    i = int(difference.argmax())
-    if not bool(difference.max() <= limit):
-        raise ValueError(
-            f"The {what} that gplens reads from the model is {float(ours.flatten()[i]):.10g} where the model itself "
-            f"predicts {float(host.flatten()[i]):.10g}. What is explained would not be your model, so that gplens "
-            "refuses. The model does something that its kernel, mean and inducing points do not tell "
-            "(or is float32 and badly conditioned: then model.double() helps)."
-        )
-    return float(difference.max())

@@ -1,0 +1,146 @@
+"""The steps before the last of a Pipeline, as one affine map of the raw inputs."""
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from gplens.adapters.sklearn.printed import check, check_features, printed
+
+
+class Affine(NamedTuple):
+    """x' = x W + offset."""
+
+    W: Float[Tensor, "d e"]
+    offset: Float[Tensor, " e"]
+
+    def then(self, other: "Affine") -> "Affine":
+        """The one after the other."""
+        return Affine(self.W @ other.W, self.offset @ other.W + other.offset)
+
+
+def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> Affine:
+    """All steps but the last, each compared with its own transform."""
+    check_features(pipeline, points)
+    total, x = _identity(points.shape[1]), points
+    for _, step in pipeline.steps[:-1]:
+        if step is None or step == "passthrough":
+            continue
+        check_is_fitted(step)
+        own = read_step(step, x.shape[1])
+        (host,) = printed(step.transform, step, x)
+        total, x = total.then(own), x @ own.W + own.offset
+        check(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()))  # 1e-9: the same arithmetic
+    return total
+
+
+@singledispatch
+def read_step(step: Any, features: int) -> Affine:
+    """x' = x W + offset of a fitted transformer; an error for one that is not affine."""
+    raise ValueError(
+        f"The step {type(step).__name__} is not known to be affine: a straight path in the raw inputs would become a "
+        "curve in those of the model. Wanted were scalers without clipping, PCA, TruncatedSVD, column selections, and "
+        "ColumnTransformers of these. Explain the last step in its own inputs: gplens.explain(pipeline[-1], "
+        "pipeline[:-1].transform(X), baseline=pipeline[:-1].transform(x0))."
+    )
+
+
+@read_step.register
+def _(step: StandardScaler, features: int) -> Affine:
+    return _scaled(features, step.mean_ if step.with_mean else None, step.scale_)
+
+
+@read_step.register
+def _(step: RobustScaler, features: int) -> Affine:
+    return _scaled(features, step.center_, step.scale_)
+
+
+@read_step.register
+def _(step: MaxAbsScaler, features: int) -> Affine:
+    _check_unclipped(step)
+    return _scaled(features, None, step.scale_)
+
+
+@read_step.register
+def _(step: MinMaxScaler, features: int) -> Affine:
+    _check_unclipped(step)
+    return Affine(torch.diag(_tensor(step.scale_)), _tensor(step.min_))
+
+
+@read_step.register
+def _(step: PCA | IncrementalPCA, features: int) -> Affine:
+    W = _tensor(step.components_).T
+    if step.whiten:
+        W = W / _tensor(step.explained_variance_).sqrt()
+    return Affine(W, -_tensor(step.mean_) @ W)
+
+
+@read_step.register
+def _(step: TruncatedSVD, features: int) -> Affine:
+    W = _tensor(step.components_).T
+    return Affine(W, W.new_zeros(W.shape[1]))
+
+
+@read_step.register
+def _(step: SelectorMixin, features: int) -> Affine:
+    W = torch.eye(features, dtype=torch.float64)[:, torch.as_tensor(step.get_support())]
+    return Affine(W, W.new_zeros(W.shape[1]))
+
+
+@read_step.register
+def _(step: FunctionTransformer, features: int) -> Affine:
+    """The identity, which is what a ColumnTransformer makes of "passthrough"; any other function is unknown."""
+    return _identity(features) if step.func is None else read_step.dispatch(object)(step, features)
+
+
+@read_step.register
+def _(step: ColumnTransformer, features: int) -> Affine:
+    """Each transformer from its own columns to its own outputs."""
+    outputs = max(own.stop for own in step.output_indices_.values())
+    W, offset = torch.zeros(features, outputs, dtype=torch.float64), torch.zeros(outputs, dtype=torch.float64)
+    for name, inner, _ in step.transformers_:
+        rows, columns = step._transformer_to_input_indices[name], step.output_indices_[name]
+        if inner == "drop" or columns.start == columns.stop:
+            continue
+        own = _identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
+        W[rows, columns], offset[columns] = own
+    return Affine(W, offset)
+
+
+@read_step.register
+def _(step: Pipeline, features: int) -> Affine:
+    total = _identity(features)
+    for _, inner in step.steps:
+        total = total.then(read_step(inner, total.W.shape[1]))
+    return total
+
+
+def _identity(features: int) -> Affine:
+    return Affine(torch.eye(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64))
+
+
+def _scaled(features: int, centre: Any, scale: Any) -> Affine:
+    """(x - centre) / scale, either of which may be left out."""
+    rate = 1 / (torch.ones(features, dtype=torch.float64) if scale is None else _tensor(scale))
+    return Affine(torch.diag(rate), 0 * rate if centre is None else -_tensor(centre) * rate)
+
+
+def _check_unclipped(step: Any) -> None:
+    if getattr(step, "clip", False):
+        raise ValueError(
+            f"{type(step).__name__}(clip=True) has a kink where it clips. Fit the pipeline with clip=False, or explain "
+            "the last step in its own inputs: gplens.explain(pipeline[-1], pipeline[:-1].transform(X), ...)."
+        )
+
+
+def _tensor(array: Any) -> Tensor:
+    return torch.tensor(np.asarray(array, np.float64))

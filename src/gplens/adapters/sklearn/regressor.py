@@ -1,0 +1,88 @@
+"""GaussianProcessRegressor: training inputs as support points (MATH 1, first row of the table)."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from sklearn.gaussian_process import GaussianProcessRegressor
+from torch import Tensor
+
+from gplens.adapters.registry import Adapted
+from gplens.adapters.sklearn.printed import check, check_features, printed
+from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
+from gplens.functionals import Expectation, LatentVariance
+from gplens.likelihood import Likelihood
+from gplens.links import Identity, Probit
+from gplens.means import ConstantMean
+from gplens.posterior import Posterior
+from gplens.process import Mix, Process
+from gplens.quadratic import Quadratic
+
+
+def read_regressor(model: GaussianProcessRegressor, points: Float[Tensor, "k d"]) -> Adapted:
+    """beta = alpha_, A = (L_ L_')^-1, of standardised targets; the outputs are scaled and shifted back."""
+    if not hasattr(model, "X_train_"):
+        raise ValueError(
+            "The GaussianProcessRegressor was never fitted: it predicts its prior, whose mean is zero everywhere, so "
+            "that there is nothing to explain. Call fit(X, y) first."
+        )
+    check_features(model, points)
+    prior = read_prior(model, points)
+    beta = torch.tensor(np.asarray(model.alpha_, np.float64)).reshape(len(prior.Z), -1).T
+    shift, scale = (_each(value, len(beta)) for value in (model._y_train_mean, model._y_train_std))
+    process = _process(prior, beta, Quadratic(inverse(model.L_)[None], torch.ones_like(beta[:1])), shift, scale)
+    note = _check(process, model, prior, scale, points)
+    likelihood = _likelihood(prior.noise, scale)
+    return Adapted(process, type(model).__name__, likelihood, notes=(*prior.notes, note), conjugate=True)
+
+
+def _each(value: Any, outputs: int) -> Float[Tensor, " c"]:
+    return torch.tensor(np.asarray(value, np.float64)).reshape(-1).expand(outputs)
+
+
+def _process(
+    prior: Prior,
+    beta: Float[Tensor, "c n"],
+    A: Quadratic,
+    shift: Float[Tensor, " c"],
+    scale: Float[Tensor, " c"],
+) -> Process:
+    """One factorisation for all outputs; a mix only where normalize_y has scaled them."""
+    means = [ConstantMean(value) for value in (shift / scale).tolist()]
+    posterior = Posterior(prior.kernel, prior.Z, beta, A, means)
+    return posterior if bool((scale == 1).all()) else Mix(posterior, torch.diag(scale))
+
+
+def _check(
+    process: Process,
+    model: GaussianProcessRegressor,
+    prior: Prior,
+    scale: Float[Tensor, " c"],
+    points: Float[Tensor, "k d"],
+) -> str:
+    """m is predict(X); v and the white noise together are the square of the std that predict(X, return_std) prints."""
+    host_m, host_std = (
+        array.reshape(len(points), -1) for array in printed(lambda X: model.predict(X, return_std=True), model, points)
+    )
+    size = prior.size * scale.max() ** 2
+    kernel: Any = model.kernel_
+    noise = torch.tensor(kernel.diag(points.numpy())) - prior.kernel.diagonal(points)
+    worst_m = check("mean", process.m(points), host_m, host_m.abs().max() + size.sqrt())
+    worst_v = check("variance", process.v(points) + noise[:, None] * scale**2, host_std**2, size)
+    return f"m and v equal the host's to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
+
+
+def _likelihood(noise: float | None, scale: Float[Tensor, " c"]) -> Likelihood:
+    """y = f + white noise. `alpha` is in the fit, but not in what predict(return_std) prints, and so not here."""
+    name, response = "GaussianProcessRegressor's Gaussian", Expectation((Identity(),))
+    if noise is None:
+        return Likelihood(name, response)
+    noises = tuple((noise * scale**2).tolist())
+    if noise == 0:
+        return Likelihood(name, response, LatentVariance(noises))
+
+    def exceeds(t: float) -> Expectation:
+        return Expectation(tuple(Probit(shift=t, noise=own) for own in noises))
+
+    return Likelihood(name, response, LatentVariance(noises), exceeds)
