@@ -12,7 +12,7 @@ from gplens.estimators import (
     Training,
 )
 
-QUICK = Training(steps=60, stopping=EarlyStopping(tolerance=1e-2, every=10, patience=1))
+QUICK = Training(steps=40, stopping=EarlyStopping(tolerance=1e-2, every=10, patience=1))
 """Enough for the checks, which fit some hundred times."""
 EVERY_ESTIMATOR = [
     GPRegressor(random_state=0),

@@ -19,7 +19,6 @@ import gplens
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
 from gplens.estimators.fitting import Design
 from gplens.estimators.training.options import Training
-from gplens.likelihood import Likelihood
 from gplens.paths.rules import Rule
 from gplens.process import Process
 from gplens.targets import Target
@@ -50,6 +49,7 @@ class GPEstimator(BaseEstimator):
     likelihood_: Any
     mean_input_: NDArray[np.float64]
     training_summary_: dict[str, Any]
+    n_features_in_: int
     feature_names_in_: NDArray[Any]
 
     @abstractmethod
@@ -122,10 +122,10 @@ class GPEstimator(BaseEstimator):
         self._prepare()
 
     def _prepare(self) -> None:
-        """What predictions need, derived from model_ and likelihood_ alone."""
+        """What predictions need, derived from model_ alone."""
         support: Any = self.model_.train_inputs[0] if hasattr(self.model_, "train_inputs") else None
         Z = self.model_.strategy.inducing_points if support is None else support
-        self._process, self._observed = _read_model(self.model_, self.likelihood_, Z.reshape(-1, Z.shape[-1])[:CHECKED])
+        self._process = _read_model(self.model_, Z.reshape(-1, Z.shape[-1])[:CHECKED])
 
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
         """m and v of the latent functions."""
@@ -134,10 +134,10 @@ class GPEstimator(BaseEstimator):
         return torch.cat([m for m, _ in both]), torch.cat([v for _, v in both])
 
 
-def _read_model(model: Any, likelihood: Any, points: Float[Tensor, "k d"]) -> tuple[Process, Likelihood]:
+def _read_model(model: Any, points: Float[Tensor, "k d"]) -> Process:
     load_host(model)
     with torch.inference_mode(False), torch.no_grad():
-        return adapt(model, points).process, read_likelihood(likelihood)
+        return adapt(model, points).process
 
 
 @adapt.register
@@ -146,4 +146,4 @@ def _(model: GPEstimator, points: Float[Tensor, "k d"]) -> Adapted:
     check_is_fitted(model)
     load_host(model.model_)
     found = adapt(model.model_, points)
-    return replace(found, model=type(model).__name__, likelihood=model._observed, conjugate=True)
+    return replace(found, model=type(model).__name__, likelihood=read_likelihood(model.likelihood_), conjugate=True)

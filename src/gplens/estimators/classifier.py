@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, SupportsIndex, final
+from typing import Any, SupportsIndex, final, no_type_check
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     classes_: NDArray[Any]
 
+    @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
         kernel: str = "rbf",
@@ -108,7 +109,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        p = self.predict_proba(X)
+        return self.classes_[p.argmax(1)]
 
     def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
         """log P(y|x) of each row."""

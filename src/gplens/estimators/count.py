@@ -1,7 +1,7 @@
 """Regression of counts."""
 
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, no_type_check
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ NODES = 64
 class GPCountRegressor(RegressorMixin, GPEstimator):
     """y ~ Poisson(exp f(x)), by sparse variational inference. The arguments are those of GPRegressor."""
 
+    @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
         kernel: str = "rbf",

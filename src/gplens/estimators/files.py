@@ -36,7 +36,7 @@ OPTIONS = {kind.__name__: kind for kind in (Training, Adam, NaturalGradients, Co
 
 
 def save(estimator: GPEstimator, folder: Path) -> None:
-    """The tensors first, under the name of their hash, then the JSON that names them: a crash leaves the old or the new.
+    """The tensors first, named by their hash, then the JSON that names them: a crash leaves the old model or the new.
 
     A folder that exists is written into; the tensors of an older model in it are removed last.
     """
@@ -63,8 +63,9 @@ def load(folder: str | Path) -> GPEstimator:
 def _tensors(estimator: GPEstimator) -> dict[str, Tensor]:
     tensors = {f"model.{name}": tensor for name, tensor in estimator.model_.state_dict().items()}
     tensors |= {f"likelihood.{name}": tensor for name, tensor in estimator.likelihood_.state_dict().items()}
-    if isinstance(estimator.model_, Exact):
-        tensors |= {"X": estimator.model_.train_inputs[0], "y": estimator.model_.train_targets}
+    model: Any = estimator.model_
+    if model.__class__ is Exact:
+        tensors |= {"X": model.train_inputs[0], "y": model.train_targets}
     tensors["mean_input"] = torch.from_numpy(estimator.mean_input_)
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
@@ -152,16 +153,14 @@ def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) ->
 
 
 def _likelihood(name: str, tensors: dict[str, Tensor]) -> gpytorch.likelihoods.Likelihood:
-    count = tensors.get("model.variational_strategy.base_variational_strategy._variational_distribution.variational_mean")
+    counts = [len(tensor) for key, tensor in tensors.items() if key.endswith("variational_mean")]
     makers = {
         "GaussianLikelihood": lambda: GaussianLikelihood(noise_constraint=Positive()),
         "LogPoisson": LogPoisson,
         "SquaredScale": lambda: SquaredScale(0.0),
         "BernoulliLikelihood": BernoulliLikelihood,
         "Logistic": Logistic,
-        "SoftmaxLikelihood": lambda: SoftmaxLikelihood(
-            num_classes=0 if count is None else len(count), mixing_weights=False
-        ),
+        "SoftmaxLikelihood": lambda: SoftmaxLikelihood(num_classes=counts[0], mixing_weights=False),
     }
     return makers[name]().double()
 

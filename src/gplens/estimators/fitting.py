@@ -66,6 +66,10 @@ class Design:
         if not isinstance(self.training, Training):
             raise TypeError(f"training={self.training!r}: wanted was gplens.estimators.Training(...) or None.")
 
+    def typical(self, X: Float[Tensor, "n d"]) -> float:
+        """The distance of rows, at which lengthscales start."""
+        return typical_distance(X, generator_of(self.seed, PLACEMENT))
+
 
 def fit_sparse(
     design: Design, problem: Problem, X: Float[Tensor, "n d"], folder: str | Path | None, show: bool
@@ -76,7 +80,7 @@ def fit_sparse(
     likelihood = problem.likelihood.to(dtype)
     data, sites = _split(design, problem, X.to(dtype))
     optimizer = _optimizer(design.training, problem.concave)
-    loop = Loop(model, likelihood, data, design.training, optimizer)
+    loop = Loop(model, likelihood, data, design.training, optimizer, design.typical(X))
     loop.start(Sites(sites.t.to(dtype), sites.w.to(dtype)))
     checkpoint = None if folder is None else Checkpoint(Path(folder), fingerprint(repr(design), X, problem.y))
     summary = loop.run(design.seed, checkpoint, show)
@@ -90,7 +94,7 @@ def fit_exact(
     """The same for exact inference."""
     kernel = _kernel(design, X, 1.0, None)
     model = Exact(X, y, likelihood, kernel, ConstantMean()).double()
-    summary = maximise_evidence(model, likelihood, X, y)
+    summary = maximise_evidence(model, likelihood, X, y, design.typical(X))
     return model, {"inference": "exact", "seed": design.seed, **summary}
 
 
@@ -115,7 +119,7 @@ def prior_mean(latents: int | None, constant: float) -> Mean:
 def _kernel(design: Design, X: Float[Tensor, "n d"], variance: float, kernels: int | None) -> ScaleKernel:
     kernel = kernel_of(design.kernel, X.shape[1] if design.ard else None, kernels).double()
     base: Any = kernel.base_kernel
-    base.lengthscale = typical_distance(X, generator_of(design.seed, PLACEMENT))
+    base.lengthscale = design.typical(X)
     kernel.outputscale = torch.full_like(torch.as_tensor(kernel.outputscale), variance)
     return kernel
 
@@ -140,7 +144,7 @@ def in_own_units(
 ) -> Sparse:
     """The same function of unstandardised inputs, and of a latent value f = shift + scale * standardised f.
 
-    Lengthscales take up the scale of the inputs, the outputscale and the jitter that of f; whitened q(u) stays as it is.
+    Lengthscales take up the scale of the inputs, outputscale and jitter that of f; whitened q(u) stays as it is.
     """
     Z = scaling.undo(model.strategy.inducing_points.detach())
     mean: Any = model.mean_module

@@ -54,6 +54,8 @@ class SquaredScale(_OneDimensionalLikelihood):
     diverges; Gauss-Hermite nodes step over the pole and return a finite number all the same.
     """
 
+    floor: Tensor
+
     def __init__(self, floor: float) -> None:
         super().__init__()
         self.register_buffer("floor", torch.tensor(floor, dtype=torch.float64))

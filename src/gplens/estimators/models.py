@@ -1,6 +1,7 @@
 """The GPyTorch models behind the estimators."""
 
 from collections.abc import Callable
+from math import log
 from typing import Any, final
 
 import gpytorch.kernels as host
@@ -32,6 +33,16 @@ def kernel_of(name: str, lengthscales: int | None, kernels: int | None) -> host.
         raise ValueError(f"kernel={name!r}: wanted was one of {sorted(BASES)}.")
     batch = torch.Size([] if kernels is None else [kernels])
     return host.ScaleKernel(BASES[name](lengthscales, batch), batch_shape=batch)
+
+
+WIDTH = 3**0.5
+"""Standard deviation of log lengthscales around where they start: a factor of 30 either way within two of them."""
+
+
+def log_prior(kernel: Any, typical: float) -> Float[Tensor, ""]:
+    """Of the lengthscales: log-normal around the typical distance, without which few rows let them run off to zero."""
+    away = torch.as_tensor(kernel.base_kernel.lengthscale).log() - log(typical)
+    return -(away**2).sum() / (2 * WIDTH**2)
 
 
 @final
@@ -70,7 +81,7 @@ class Sparse(ApproximateGP):
         batch = torch.Size([] if latents is None else [latents])
         q = CholeskyVariationalDistribution(Z.shape[-2], batch_shape=batch)
         own = VariationalStrategy(self, Z, q, jitter_val=jitter)
-        own.variational_params_initialized.fill_(1)  # q(u) is written by the fit, not by a first call
+        torch.as_tensor(own.variational_params_initialized).fill_(1)  # q(u) is written by the fit, not by a first call
         tasks = own if latents is None else IndependentMultitaskVariationalStrategy(own, num_tasks=latents)
         super().__init__(tasks)
         self.mean_module, self.covar_module = mean, kernel

@@ -1,7 +1,7 @@
 """Regression with Gaussian noise."""
 
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, no_type_check
 
 import numpy as np
 import torch
@@ -42,6 +42,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         progress: a bar where standard error is a terminal.
     """
 
+    @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
         kernel: str = "rbf",
@@ -88,7 +89,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ) -> None:
         shift, scale = _centre(y)
         noise = GaussianLikelihood(noise_constraint=GreaterThan(QUIET)).double()
-        noise.noise = 0.1
+        noise.initialize(noise=0.1)
         problem = Problem((y - shift) / scale, noise, lambda y: Sites(y[None], torch.full_like(y, 10.0)))
         model, likelihood, summary = fitting.fit_sparse(design, problem, scaling.apply(X), folder, self.progress)
         own = fitting.in_own_units(model, self.kernel, scaling, latents=None, shift=shift, scale=scale)

@@ -31,7 +31,7 @@ class Scaling:
 def columns(X: Float[Tensor, "n d"]) -> Scaling:
     """Each column to mean zero and deviation one. A constant column, which tells nothing, is only centred."""
     shift, scale = X.mean(0), X.std(0, correction=0)
-    constant = (X == X[0]).all(0)
+    constant = (X[0] == X).all(0)
     narrow = ~constant & (scale < NARROWEST * shift.abs())
     if bool(narrow.any()):
         k = int(narrow.nonzero()[0])

@@ -1,7 +1,7 @@
 """Regression of a variance."""
 
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, no_type_check
 
 import numpy as np
 import torch
@@ -34,6 +34,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         floor: as a fraction of the mean of y^2. The others are those of GPRegressor.
     """
 
+    @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
         kernel: str = "rbf",
@@ -71,14 +72,10 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
             got = "y is zero throughout" if scale == 0 else f"floor={self.floor}"
             raise ValueError(f"{got}; wanted were some y that are not zero, and a floor above zero.")
         scaling, design = scaling_of(self.scaling, inputs), self._design()
-        problem = Problem(
-            observed / scale, SquaredScale(self.floor), _sites, mean=0.8, variance=0.25, concave=False
-        )
-        model, likelihood, summary = fitting.fit_sparse(
-            design, problem, scaling.apply(inputs), checkpoint, self.progress
-        )
+        problem = Problem(observed / scale, SquaredScale(self.floor), _sites, mean=0.8, variance=0.25, concave=False)
+        model, _, summary = fitting.fit_sparse(design, problem, scaling.apply(inputs), checkpoint, self.progress)
         own = fitting.in_own_units(model, self.kernel, scaling, latents=None, scale=scale)
-        self._finish(own, SquaredScale(float(likelihood.floor) * scale**2), summary, inputs.mean(0))
+        self._finish(own, SquaredScale(self.floor * scale**2), summary, inputs.mean(0))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -96,7 +93,8 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         m, v = (tensor[:, 0] for tensor in self._marginals(self._read(X)))
         nodes, weights = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(NODES))
         f = m[:, None] + v.sqrt()[:, None] * nodes
-        log_p = log_normal(torch.as_tensor(np.array(y, dtype=np.float64))[:, None], f**2 + self.likelihood_.floor)
+        observed = torch.from_numpy(np.array(y, dtype=np.float64))[:, None].expand_as(f)
+        log_p = log_normal(observed, f**2 + self.likelihood_.floor)
         return torch.logsumexp(log_p + (weights / weights.sum()).log(), dim=1).numpy()
 
 

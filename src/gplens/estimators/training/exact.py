@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.likelihoods import log_normal
-from gplens.estimators.models import Exact
+from gplens.estimators.models import Exact, log_prior
 
 ITERATIONS = 100
 
@@ -21,22 +21,22 @@ def log_evidence(
     K = model.covar_module(X).to_dense()
     noise: Any = likelihood.noise
     L = torch.linalg.cholesky(K + noise * torch.eye(len(X), dtype=X.dtype))
-    whitened = torch.linalg.solve_triangular(L, (y - model.mean_module(X))[:, None], upper=False)[:, 0]
+    whitened = torch.linalg.solve_triangular(L, (y - torch.as_tensor(model.mean_module(X)))[:, None], upper=False)[:, 0]
     variance = L.diagonal() ** 2
     return log_normal(whitened * variance.sqrt(), variance).sum()
 
 
 def maximise_evidence(
-    model: Exact, likelihood: GaussianLikelihood, X: Float[Tensor, "n d"], y: Float[Tensor, " n"]
+    model: Exact, likelihood: GaussianLikelihood, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], typical: float
 ) -> dict[str, Any]:
-    """To convergence, or so many iterations. Deterministic."""
+    """With the prior of the lengthscales; to convergence, or so many iterations. Deterministic."""
     began = perf_counter()
     parameters = list(model.parameters())
     optimizer = torch.optim.LBFGS(parameters, max_iter=ITERATIONS, line_search_fn="strong_wolfe", tolerance_change=1e-7)
 
     def loss() -> Any:
         optimizer.zero_grad()
-        value = -log_evidence(model, likelihood, X, y) / len(y)
+        value = -(log_evidence(model, likelihood, X, y) + log_prior(model.covar_module, typical)) / len(y)
         value.backward()
         return value
 

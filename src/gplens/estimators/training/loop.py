@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.likelihoods import expected_log_prob
-from gplens.estimators.models import Sparse
+from gplens.estimators.models import Sparse, log_prior
 from gplens.estimators.training.batches import LOOKS, Batches, generator_of
 from gplens.estimators.training.bound import Gaussian, features
 from gplens.estimators.training.checkpoint import Checkpoint, State
@@ -33,7 +33,7 @@ class Data:
 
     X: Float[Tensor, "n d"]
     y: Float[Tensor, " n"]
-    held_X: Float[Tensor, "h d"]
+    held: Float[Tensor, "h d"]
     held_y: Float[Tensor, " h"]
 
 
@@ -42,10 +42,16 @@ class Loop:
     """The state of a fit. `run` climbs until the steps are done, the bound rests, or somebody asks it to stop."""
 
     def __init__(
-        self, model: Sparse, likelihood: Likelihood, data: Data, training: Training, optimizer: Adam | NaturalGradients
+        self,
+        model: Sparse,
+        likelihood: Likelihood,
+        data: Data,
+        training: Training,
+        optimizer: Adam | NaturalGradients,
+        typical: float,
     ) -> None:
         self.model, self.likelihood, self.data = model, likelihood, data
-        self.training, self.optimizer = training, optimizer
+        self.training, self.optimizer, self.typical = training, optimizer, typical
         self.best = Best()
         model.strategy.inducing_points.requires_grad_(training.learn_inducing)
         model.covar_module.requires_grad_(training.learn_kernel)
@@ -81,7 +87,7 @@ class Loop:
         if why == "interrupted":
             warnings.warn(f"The fit was interrupted after {step + 1} of {training.steps} steps.", stacklevel=4)
         summary = {"steps": step + 1, "best_step": self.best.step, "stopped": why, "elbo_per_row": self.best.value}
-        return {**summary, "held_out_rows": len(self.data.held_X), "seconds": perf_counter() - began}
+        return {**summary, "held_out_rows": len(self.data.held), "seconds": perf_counter() - began}
 
     def _step(self, step: int, batches: Batches, seed: int) -> float:
         """One batch: partials by m and v for q(u), and through them the gradient of everything else."""
@@ -105,7 +111,8 @@ class Loop:
     def _adam_step(self, bound: Float[Tensor, ""], done: float) -> None:
         assert self.adam is not None
         self.adam.zero_grad()
-        (-bound).backward()
+        prior = log_prior(self.model.covar_module, self.typical) / len(self.data.X)
+        (-bound - prior).backward()
         for group in self.adam.param_groups:
             group["lr"] = done * self.adam.defaults["lr"]
         self.adam.step()
@@ -127,8 +134,8 @@ class Loop:
     @torch.no_grad()
     def bound(self, seed: int) -> float:
         """The ELBO per row of the held-out rows, or of all rows where none are held out."""
-        held = len(self.data.held_X) > 0
-        X, y = (self.data.held_X, self.data.held_y) if held else (self.data.X, self.data.y)
+        watched = len(self.data.held) > 0
+        X, y = (self.data.held, self.data.held_y) if watched else (self.data.X, self.data.y)
         q, generator = self.q.gaussian(), generator_of(seed, LOOKS)
         total = torch.zeros((), dtype=torch.float64)
         for rows in torch.arange(len(X)).split(BLOCK):

@@ -31,7 +31,7 @@ class Trained(ABC):
         rate: float,
         scale: float,
     ) -> None:
-        """Climb, given the partials of the summed E log p(y|f) by m and v; `scale` is rows of the table per row seen."""
+        """Climb, given the partials of the summed E log p(y|f) by m and v; `scale` is rows in all per row seen."""
 
     def write(self, model: Sparse) -> None:
         """Into the GPyTorch model."""

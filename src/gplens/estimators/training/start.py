@@ -1,4 +1,4 @@
-"""A least-squares start of q(u): the posterior of a Gaussian model of pseudo-observations, in one pass over the data."""
+"""A least-squares start of q(u): the posterior given Gaussian pseudo-observations, in one pass over the data."""
 
 from dataclasses import dataclass
 from typing import final
