@@ -18,16 +18,11 @@ from torch import Tensor
 import gplens
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
 from gplens.estimators.fitting import Design
+from gplens.estimators.prediction import marginals
 from gplens.estimators.training.options import Training
 from gplens.paths.rules import Rule
-from gplens.process import Process
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
-
-BLOCK = 2000
-"""Rows that a prediction takes at once."""
-CHECKED = 16
-"""Support points at which the fitted model is compared with what gplens reads from it."""
 
 
 class GPEstimator(BaseEstimator):
@@ -107,6 +102,8 @@ class GPEstimator(BaseEstimator):
 
     def _design(self, *, shared: bool = True) -> Design:
         training = Training() if self.training is None else self.training
+        if not isinstance(training, Training):
+            raise TypeError(f"training={training!r}: wanted was gplens.estimators.Training(...) or None.")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return Design(self.kernel, self.ard, self.inducing_points, self.inducing, shared, training, seed)
 
@@ -116,28 +113,13 @@ class GPEstimator(BaseEstimator):
         return torch.from_numpy(np.array(validate_data(self, X, reset=False, dtype=np.float64)))
 
     def _finish(self, model: Any, likelihood: Any, summary: dict[str, Any], mean: Float[Tensor, " d"]) -> None:
-        """Keep the fitted model, and how gplens reads it."""
+        """Keep the fitted model."""
         self.model_, self.likelihood_, self.training_summary_ = model, likelihood, summary
         self.mean_input_ = mean.numpy()
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """What predictions need, derived from model_ alone."""
-        support: Any = self.model_.train_inputs[0] if hasattr(self.model_, "train_inputs") else None
-        Z = self.model_.strategy.inducing_points if support is None else support
-        self._process = _read_model(self.model_, Z.reshape(-1, Z.shape[-1])[:CHECKED])
 
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
         """m and v of the latent functions."""
-        with torch.inference_mode(False), torch.no_grad():
-            both = [(self._process.m(rows), self._process.v(rows)) for rows in X.split(BLOCK)]
-        return torch.cat([m for m, _ in both]), torch.cat([v for _, v in both])
-
-
-def _read_model(model: Any, points: Float[Tensor, "k d"]) -> Process:
-    load_host(model)
-    with torch.inference_mode(False), torch.no_grad():
-        return adapt(model, points).process
+        return marginals(self.model_, X)
 
 
 @adapt.register

@@ -17,10 +17,11 @@ from torch import Tensor
 
 import gplens
 from gplens.estimators import fitting
-from gplens.estimators.base import BLOCK, GPEstimator
+from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import Logistic
-from gplens.estimators.scaling import scaling_of
+from gplens.estimators.prediction import BLOCK
+from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.start import Sites
 from gplens.links import Probit, Sigmoid
@@ -82,7 +83,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             design, problem, scaling.apply(inputs), checkpoint, self.progress
         )
         own = fitting.in_own_units(model, self.kernel, scaling, latents=problem.latents)
-        self._finish(own, likelihood, summary, inputs.mean(0))
+        self._finish(own, likelihood, summary, average(inputs))
         return self
 
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:

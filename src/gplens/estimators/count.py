@@ -16,7 +16,7 @@ from gplens.estimators import fitting
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import LogPoisson
-from gplens.estimators.scaling import scaling_of
+from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.start import Sites
 
@@ -68,7 +68,7 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
             design, problem, scaling.apply(inputs), checkpoint, self.progress
         )
         own = fitting.in_own_units(model, self.kernel, scaling, latents=None)
-        self._finish(own, likelihood, summary, inputs.mean(0))
+        self._finish(own, likelihood, summary, average(inputs))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -63,8 +63,6 @@ class Design:
             raise ValueError(f"inducing={self.inducing!r}: wanted was one of {sorted(PLACEMENTS)}.")
         if self.inducing_points < 1:
             raise ValueError(f"inducing_points={self.inducing_points}: a number above zero was wanted.")
-        if not isinstance(self.training, Training):
-            raise TypeError(f"training={self.training!r}: wanted was gplens.estimators.Training(...) or None.")
 
     def typical(self, X: Float[Tensor, "n d"]) -> float:
         """The distance of rows, at which lengthscales start."""

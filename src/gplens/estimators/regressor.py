@@ -17,7 +17,7 @@ from gplens.estimators import fitting
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Design, Problem
 from gplens.estimators.likelihoods import log_normal
-from gplens.estimators.scaling import Scaling, scaling_of
+from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.start import Sites
 
@@ -82,7 +82,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         noise = GaussianLikelihood(noise_constraint=GreaterThan(QUIET)).double()
         model, summary = fitting.fit_exact(design, noise, scaling.apply(X), (y - shift) / scale)
         own = fitting.exact_in_own_units(model, self.kernel, scaling, X, y, shift=shift, scale=scale)
-        self._finish(own, own.likelihood, summary, X.mean(0))
+        self._finish(own, own.likelihood, summary, average(X))
 
     def _fit_sparse(
         self, design: Design, scaling: Scaling, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], folder: Any
@@ -93,7 +93,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         problem = Problem((y - shift) / scale, noise, lambda y: Sites(y[None], torch.full_like(y, 10.0)))
         model, likelihood, summary = fitting.fit_sparse(design, problem, scaling.apply(X), folder, self.progress)
         own = fitting.in_own_units(model, self.kernel, scaling, latents=None, shift=shift, scale=scale)
-        self._finish(own, _noise_in_own_units(likelihood, scale), summary, X.mean(0))
+        self._finish(own, _noise_in_own_units(likelihood, scale), summary, average(X))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """E y; and, if asked for, the standard deviation of y, noise included."""

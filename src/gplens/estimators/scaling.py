@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-NARROWEST = 1e-8
-"""Spread over size of a column below which float64 has too few digits left to tell its rows apart."""
+NARROWEST = 1e-6
+"""Spread over size of a column below which float64 leaves a Gaussian process too few digits of its distances."""
 
 
 @final
@@ -30,8 +30,7 @@ class Scaling:
 
 def columns(X: Float[Tensor, "n d"]) -> Scaling:
     """Each column to mean zero and deviation one. A constant column, which tells nothing, is only centred."""
-    shift, scale = X.mean(0), X.std(0, correction=0)
-    constant = (X[0] == X).all(0)
+    shift, scale, constant = average(X), X.std(0, correction=0), _constant(X)
     narrow = ~constant & (scale < NARROWEST * shift.abs())
     if bool(narrow.any()):
         k = int(narrow.nonzero()[0])
@@ -39,12 +38,21 @@ def columns(X: Float[Tensor, "n d"]) -> Scaling:
             f"Column {k} has mean {float(shift[k]):.6g} and spread {float(scale[k]):.2g}, which leaves float64 too few "
             "digits. Subtract an offset from it, or leave it out."
         )
-    return Scaling(torch.where(constant, X[0], shift), torch.where(constant, 1.0, scale))
+    return Scaling(shift, torch.where(constant, 1.0, scale))
+
+
+def average(X: Float[Tensor, "n d"]) -> Float[Tensor, " d"]:
+    """The mean row; that of a constant column without rounding."""
+    return torch.where(_constant(X), X[0], X.mean(0))
+
+
+def _constant(X: Float[Tensor, "n d"]) -> Bool[Tensor, " d"]:
+    return (X[0] == X).all(0)
 
 
 def table(X: Float[Tensor, "n d"]) -> Scaling:
     """One scale for all columns, for those that share a unit, such as pixels."""
-    shift = X.mean(0)
+    shift = average(X)
     scale = (X - shift).square().mean().sqrt()
     return Scaling(shift, torch.where(scale > 0, scale, 1.0).expand_as(shift))
 

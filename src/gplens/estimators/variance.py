@@ -15,7 +15,7 @@ from gplens.estimators import fitting
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import SquaredScale, log_normal
-from gplens.estimators.scaling import scaling_of
+from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.start import Sites
 
@@ -75,7 +75,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         problem = Problem(observed / scale, SquaredScale(self.floor), _sites, mean=0.8, variance=0.25, concave=False)
         model, _, summary = fitting.fit_sparse(design, problem, scaling.apply(inputs), checkpoint, self.progress)
         own = fitting.in_own_units(model, self.kernel, scaling, latents=None, scale=scale)
-        self._finish(own, SquaredScale(self.floor * scale**2), summary, inputs.mean(0))
+        self._finish(own, SquaredScale(self.floor * scale**2), summary, average(inputs))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -3,14 +3,18 @@
 from dataclasses import dataclass, field
 from typing import final
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 
 def generator_of(seed: int, stream: int) -> torch.Generator:
-    """A stream of its own for each step, and from ORDERS on for each pass over the table."""
-    return torch.Generator().manual_seed((seed << 32) + stream)
+    """A stream of its own for each step, and from ORDERS on for each pass over the table.
+
+    torch's generator on the CPU looks at 32 bits of its seed, so that both numbers are mixed into them.
+    """
+    return torch.Generator().manual_seed(int(np.random.SeedSequence([seed, stream]).generate_state(1)[0]))
 
 
 ORDERS = 2**31
