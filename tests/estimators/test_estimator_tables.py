@@ -151,5 +151,5 @@ def test_targets_that_do_not_fit_are_refused() -> None:
 
 def test_training_that_diverges_says_so() -> None:
     X, f = table()
-    with pytest.raises(ArithmeticError, match=r"The ELBO became .* in step 0. Train with a smaller rate"):
+    with pytest.raises(ArithmeticError, match="Train with a smaller rate"):
         GPCountRegressor(training=Training(optimizer=Adam())).fit(X, np.where(f > 0, 1e308, 0.0))

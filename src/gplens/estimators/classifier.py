@@ -95,7 +95,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             raise ValueError(f"link={link!r} with {count} classes: wanted was softmax, or for two probit or logistic.")
         if link == "softmax":
             host = SoftmaxLikelihood(num_classes=count, mixing_weights=False)
-            return Problem(y, host, lambda y: _softmax_sites(y, count), latents=count, variance=5.0)
+            return Problem(y, host, lambda y: _softmax_sites(y, count), latents=count, variance=10.0)
         host = BernoulliLikelihood() if link == "probit" else Logistic()
         return Problem(y, host, lambda y: Sites((2 * y - 1)[None], torch.full_like(y, 0.5)))
 

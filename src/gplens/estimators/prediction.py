@@ -1,4 +1,4 @@
-"""m and v of a fitted model at many rows, in blocks: what its GPyTorch prediction says, without its joint covariance."""
+"""m and v of a fitted model at many rows, in blocks: GPyTorch's prediction without its joint covariance."""
 
 from collections.abc import Callable
 from typing import Any

@@ -49,7 +49,8 @@ def features(model: Sparse, X: Float[Tensor, "b d"]) -> Features:
     K = kernel(Z).to_dense().double()
     eye = torch.eye(K.shape[-1], dtype=torch.float64)
     F = torch.linalg.solve_triangular(torch.linalg.cholesky(K + jitter * eye), eye.expand_as(K), upper=False)
-    phi = kernel(X.expand(*Z.shape[:-2], *X.shape), Z).to_dense() @ F.to(X.dtype).mT
+    X = X.expand(*Z.shape[:-2], *X.shape)  # GPyTorch takes the diagonal of as many rows as kernels for a matrix
+    phi = kernel(X, Z).to_dense() @ F.to(X.dtype).mT
     prior, mu = kernel(X, diag=True) + jitter, torch.as_tensor(model.mean_module(X))
     return Features(_rows(phi, 3), _rows(prior, 2), _rows(mu, 2))
 

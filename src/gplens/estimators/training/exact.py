@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.estimators.likelihoods import log_normal
 from gplens.estimators.models import Exact, log_prior
 
-ITERATIONS = 100
+ITERATIONS = 60
 
 
 def log_evidence(
