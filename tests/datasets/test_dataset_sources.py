@@ -110,7 +110,7 @@ def test_a_truncated_archive_and_labels_of_other_images_are_refused(folders: tup
 def test_bikes_come_from_the_package_or_from_kaggles_table(folders: tuple[Path, Path]) -> None:
     embedded = datasets.bike_sharing()
     assert len(embedded.y) == 8645
-    with pytest.raises(FileNotFoundError, match="bike-sharing/train.csv"):
+    with pytest.raises(FileNotFoundError, match=r"bike-sharing/train\.csv"):
         datasets.bike_sharing(kaggle=True)
     (folders[0] / "bike-sharing").mkdir(parents=True)
     (folders[0] / "bike-sharing" / "train.csv.gz").write_bytes(gzip.compress(KAGGLE.encode()))

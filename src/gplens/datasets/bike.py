@@ -49,6 +49,6 @@ def _kaggle(text: str, path: str) -> Dataset:
 def _row(line: dict[str, str]) -> list[float]:
     """In the columns of the embedded table; a week of Python's begins on a Monday."""
     at = datetime.fromisoformat(line["datetime"])
-    when = [at.month, at.timetuple().tm_yday, at.hour, (at.weekday() + 1) % 7]
+    when = at.month, at.timetuple().tm_yday, at.hour, (at.weekday() + 1) % 7
     given = "holiday workingday weather temp humidity windspeed count"
-    return [*when, *(float(line[name]) for name in given.split())]
+    return [*map(float, when), *(float(line[name]) for name in given.split())]
