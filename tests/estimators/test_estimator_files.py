@@ -39,7 +39,7 @@ def test_names_and_labels_are_kept_and_readable_without_gplens(tmp_path: Path) -
     assert loaded.classes_.tolist() == [0, 10, 20]
     header = json.loads((tmp_path / "model.json").read_text())
     assert header["likelihood"] == "SoftmaxLikelihood"
-    assert header["kernel"] == "rbf"
+    assert header["kernel"] == "matern52"
     assert {"gplens", "torch", "gpytorch", "scikit-learn", "safetensors"} == set(header["versions"])
     assert header["training"]["steps"] > 0
     with pytest.raises(ValueError, match="holds a GPClassifier, not a GPRegressor"):

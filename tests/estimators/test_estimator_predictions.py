@@ -44,7 +44,7 @@ def test_exact_regression_is_the_closed_form() -> None:
 def test_exact_regression_is_as_good_as_scikit_learns() -> None:
     """On held-out rows, with the same kind of kernel: log density no worse by 0.2 (ours has a prior)."""
     (X, f), (new, g) = table(100), table(200, seed=5)
-    model = GPRegressor(random_state=0).fit(X, real(f))
+    model = GPRegressor("rbf", random_state=0).fit(X, real(f))
     spread, y = X.std(0), real(f)
     theirs = GaussianProcessRegressor(
         ConstantKernel(1) * RBF([1, 1, 1]) + WhiteKernel(0.1), n_restarts_optimizer=2, normalize_y=True, random_state=0

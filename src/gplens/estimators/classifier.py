@@ -48,7 +48,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
-        kernel: str = "rbf",
+        kernel: str = "matern52",
         *,
         link: str | None = None,
         shared: bool = True,

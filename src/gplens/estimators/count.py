@@ -31,7 +31,7 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
     @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
-        kernel: str = "rbf",
+        kernel: str = "matern52",
         *,
         ard: bool = True,
         inducing_points: int = 128,

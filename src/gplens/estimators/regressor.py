@@ -45,7 +45,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
-        kernel: str = "rbf",
+        kernel: str = "matern52",
         *,
         ard: bool = True,
         exact_rows: int = 2000,

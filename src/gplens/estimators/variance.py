@@ -37,7 +37,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
     @no_type_check  # scikit-learn wants a constructor that takes anything; `fit` checks
     def __init__(
         self,
-        kernel: str = "rbf",
+        kernel: str = "matern52",
         *,
         floor: float = 0.01,
         ard: bool = True,
