@@ -23,7 +23,7 @@ bench: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
 bench-training: .venv/installed
-	$(BIN)/python benchmarks/training.py
+	OMP_WAIT_POLICY=passive $(BIN)/python benchmarks/training.py
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -15,6 +15,7 @@ from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood, Softma
 from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.estimators.base import GPEstimator
@@ -40,7 +41,7 @@ def save(estimator: GPEstimator, folder: Path) -> None:
 
     A folder that exists is written into; the tensors of an older model in it are removed last.
     """
-    estimator._read(estimator.mean_input_[None])  # an estimator that is not fitted says so
+    check_is_fitted(estimator)
     content = to_bytes(_tensors(estimator))
     digest = hashlib.sha256(content).hexdigest()
     name = f"{digest[:16]}.safetensors"

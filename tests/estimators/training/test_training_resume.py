@@ -1,6 +1,7 @@
 """A fit that is killed, interrupted or watched."""
 
 import fcntl
+import json
 import os
 import pty
 import signal
@@ -14,50 +15,48 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 
 from gplens.estimators import Adam, EarlyStopping, GPClassifier, NaturalGradients, Training
 from gplens.estimators.training import checkpoint, loop
 
-FIT = """
-import sys, numpy as np
-from gplens.estimators import Adam, GPClassifier, NaturalGradients, Training
-X = np.random.default_rng(0).normal(size=(300, 3))
-y = np.digitize(X[:, 0] + X[:, 1] ** 2, [0, 1])
-training = Training(steps=60, batch=100, optimizer={optimizer}, checkpoint_every=7)
-model = GPClassifier(inducing_points=20, training=training, random_state=0)
-model.fit(X, y, checkpoint=sys.argv[1])
-model.save(sys.argv[2])
-"""
 KILLED = """
-import os, signal
+import os, signal, sys
 from gplens.estimators.training.loop import Loop
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+from test_training_resume import fit
 step = Loop._step
 def killed(self, number, *rest):
     if number == 31:
         os.kill(os.getpid(), signal.SIGKILL)
     return step(self, number, *rest)
 Loop._step = killed
+fit(sys.argv[2], sys.argv[3])
 """
+OPTIMIZERS = {"natural": NaturalGradients(), "adam": Adam()}
 
 
-def _run(code: str, *folders: Path) -> int:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, "-c", code, *map(str, folders)], env=environment).returncode
+def fit(optimizer: str, folder: str) -> GPClassifier:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2, [0, 1])
+    training = Training(steps=60, batch=100, optimizer=OPTIMIZERS[optimizer], checkpoint_every=7)
+    model = GPClassifier(inducing_points=20, training=training, random_state=0)
+    return model.fit(X, y, checkpoint=folder)
 
 
-@pytest.mark.parametrize("optimizer", ["NaturalGradients()", "Adam()"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_killed_fit_resumes_to_the_same_model(optimizer: str, tmp_path: Path) -> None:
     """SIGKILL in step 31, a checkpoint of step 28: every tensor equals that of a fit that was left alone."""
-    fit = FIT.format(optimizer=optimizer)
-    assert _run(fit, tmp_path / "a", tmp_path / "whole") == 0
-    assert _run(KILLED + fit, tmp_path / "b", tmp_path / "resumed") == -signal.SIGKILL
-    assert (tmp_path / "b" / checkpoint.NAME).exists()
-    assert not (tmp_path / "resumed").exists()
-    assert _run(fit, tmp_path / "b", tmp_path / "resumed") == 0
-    whole, resumed = (GPClassifier.load(tmp_path / name) for name in ("whole", "resumed"))
+    whole, folder = fit(optimizer, str(tmp_path / "whole")), tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, __file__, optimizer, str(folder)]
+    killed = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert killed.returncode == -signal.SIGKILL
+    with safe_open(folder / checkpoint.NAME, framework="pt") as file:
+        assert json.loads(file.metadata()["gplens"])["step"] == 28
+    resumed = fit(optimizer, str(folder))
     for name, tensor in whole.model_.state_dict().items():
         assert torch.equal(tensor, resumed.model_.state_dict()[name]), name
-    assert not (tmp_path / "b" / checkpoint.NAME).exists()
+    assert not (folder / checkpoint.NAME).exists()
 
 
 def _table() -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +114,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ValueError, match="belongs to a fit of other data or with other options"):
         model.fit(X + 1, y, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="belongs to a fit of other data or with other options"):
-        model.set_params(kernel="matern52").fit(X, y, checkpoint=tmp_path)
+        model.set_params(kernel="rbf").fit(X, y, checkpoint=tmp_path)
     (tmp_path / checkpoint.NAME).write_bytes(b"short")
     with pytest.raises(ValueError, match=r"is damaged .* Delete it to start again"):
         model.fit(X, y, checkpoint=tmp_path)
