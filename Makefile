@@ -1,5 +1,5 @@
 # `make run` shows what gplens does; `make test` is what decides whether a change lands. Both set themselves up.
-.PHONY: run test lint types unit bench format clean
+.PHONY: run test lint types unit bench bench-training format clean
 
 BIN := .venv/bin
 WORKERS ?= 2
@@ -21,6 +21,9 @@ unit: .venv/installed
 
 bench: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+
+bench-training: .venv/installed
+	OMP_WAIT_POLICY=passive $(BIN)/python benchmarks/training.py
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

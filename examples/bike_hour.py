@@ -60,7 +60,7 @@ def fit(X: torch.Tensor, y: torch.Tensor) -> tuple[CountGP, LogPoisson]:
 
 
 def main() -> None:
-    data = gplens.datasets.bike_sharing()
+    data = gplens.datasets.bike_sharing(kaggle=False)
     X, names, groups = encode(data)
     print(f"Fitting a sparse GP with a Poisson likelihood to {len(X):,} hours of bike rentals in 2011 ...")
     model, likelihood = fit(X, data.y)

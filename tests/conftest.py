@@ -1,5 +1,7 @@
 """What all tests share. It must not import gplens: the run-time check of axes is installed after this file."""
 
+import os
+
 import torch
 from hypothesis import Phase, settings
 
@@ -12,4 +14,5 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate],  # a seed does not get simpler by getting smaller
 )
 settings.load_profile("gplens")
+os.environ.pop("GPLENS_DATA", None)  # what a developer has there is no part of the tests
 torch.set_num_threads(1)  # two workers share the machine, and the tensors here are small

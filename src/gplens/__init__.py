@@ -3,6 +3,7 @@
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from gplens import baselines, datasets, kernels, links, means, rules, targets
 from gplens.explain import explain
@@ -14,6 +15,9 @@ from gplens.process import Mix, Process, Stack
 from gplens.quadratic import Quadratic
 from gplens.transformed import Transformed
 from gplens.uncertainty import Diagonal, Full, Samples
+
+if _TYPE_CHECKING:
+    from gplens import estimators
 
 __version__ = _version("gplens")
 
@@ -33,6 +37,7 @@ __all__ = [
     "Transformed",
     "baselines",
     "datasets",
+    "estimators",
     "explain",
     "kernels",
     "links",
@@ -43,7 +48,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _ModuleType:
-    """gplens.captum and gplens.shap, which load the packages that they are named after when they are first used."""
-    if name not in ("captum", "shap"):
+    """gplens.captum, gplens.estimators and gplens.shap, when first asked for: they bring other packages with them."""
+    if name not in ("captum", "estimators", "shap"):
         raise AttributeError(f"module 'gplens' has no attribute {name!r}")
-    return _import_module(f"gplens.{name}")
+    try:
+        return _import_module(f"gplens.{name}")
+    except ModuleNotFoundError as cause:
+        raise ImportError(f'gplens.{name} needs {cause.name}: pip install "gplens[{name}]".') from cause

@@ -17,7 +17,18 @@ class Dataset:
     feature_names: tuple[str, ...]
     description: str
     """Where it comes from, and its units."""
+    latent: Float[Tensor, "b c"] | None = None
+    """The latent values from which synthetic targets were drawn."""
 
     def column(self, name: str) -> Float[Tensor, " b"]:
         """One feature."""
         return self.X[:, self.feature_names.index(name)]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A training set and a test set."""
+
+    train: Dataset
+    test: Dataset

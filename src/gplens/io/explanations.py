@@ -1,7 +1,6 @@
 """Explanations as files: tensors in the safetensors format, everything else as JSON in its header."""
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -12,13 +11,14 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from gplens.explanation import Explanation, Provenance, tensors_of
+from gplens.io.atomic import write
 
 FORMAT = "gplens explanation"
 VERSION = 1
 
 
 def save(explanation: Explanation, path: Path) -> None:
-    """Write beside the target and rename, so that a crash leaves the old file or the new one."""
+    """A crash leaves the old file or the new one."""
     header = {
         "format": FORMAT,
         "format_version": VERSION,
@@ -31,18 +31,7 @@ def save(explanation: Explanation, path: Path) -> None:
     }
     tensors = {name: tensor.contiguous() for name, tensor in tensors_of(explanation).items()}
     content = to_bytes(tensors, metadata={"gplens": json.dumps(header)})
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    write(path, content)
 
 
 def load(path: Path) -> Explanation:

@@ -1,0 +1,1 @@
+"""Fitting: the bound, where it starts, how it climbs, when it stops."""

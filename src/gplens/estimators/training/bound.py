@@ -1,0 +1,60 @@
+"""The ELBO of a sparse model on a batch:  E log p(y|f) over the rows, less KL(q(u) || p(u)) (whitened)."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.estimators.models import Sparse
+
+
+@final
+@dataclass(frozen=True)
+class Features:
+    """phi(x) = L^-1 k(Z,x), in which the model is linear:  f = mu + phi' u + rest,  u ~ q."""
+
+    phi: Float[Tensor, "#c b n"]
+    prior: Float[Tensor, "#c b"]
+    """k(x,x) + jitter."""
+    mu: Float[Tensor, "#c b"]
+
+
+@final
+@dataclass(frozen=True)
+class Gaussian:
+    """q(u) = N(a, B) with B = root' root."""
+
+    a: Float[Tensor, "c n"]
+    root: Float[Tensor, "c n n"]
+
+    def divergence(self) -> Float[Tensor, ""]:
+        """KL(q || N(0, I)), added up over the latent functions."""
+        log_det = 2 * self.root.diagonal(dim1=-2, dim2=-1).abs().log().sum()
+        return (self.root.square().sum() + self.a.square().sum() - self.a.numel() - log_det) / 2
+
+    def marginals(self, features: Features) -> tuple[Float[Tensor, "c b"], Float[Tensor, "c b"]]:
+        """m = mu + phi' a,  v = k(x,x) - phi' (I - B) phi."""
+        phi = features.phi
+        m = features.mu + (phi @ self.a[..., None])[..., 0]
+        v = features.prior - phi.square().sum(-1) + (phi @ self.root.mT).square().sum(-1)
+        return m, v
+
+
+def features(model: Sparse, X: Float[Tensor, "b d"]) -> Features:
+    """Through the model's own kernel and mean. K is factorised in float64, whatever the model's dtype."""
+    kernel: Any = model.covar_module
+    Z, jitter = model.strategy.inducing_points, model.strategy.jitter_val
+    K = kernel(Z).to_dense().double()
+    eye = torch.eye(K.shape[-1], dtype=torch.float64)
+    F = torch.linalg.solve_triangular(torch.linalg.cholesky(K + jitter * eye), eye.expand_as(K), upper=False)
+    X = X.expand(*Z.shape[:-2], *X.shape)  # GPyTorch takes the diagonal of as many rows as kernels for a matrix
+    phi = kernel(X, Z).to_dense() @ F.to(X.dtype).mT
+    prior, mu = kernel(X, diag=True) + jitter, torch.as_tensor(model.mean_module(X))
+    return Features(_rows(phi, 3), _rows(prior, 2), _rows(mu, 2))
+
+
+def _rows(tensor: Tensor, axes: int) -> Tensor:
+    """With an axis of latent functions, of length one where they share."""
+    return tensor if tensor.ndim == axes else tensor[None]

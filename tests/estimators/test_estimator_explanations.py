@@ -1,0 +1,79 @@
+"""Explanations of estimators: those of their GPyTorch models, in the user's units and columns."""
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from estimator_tables import KINDS, SMALL, fitted, real, table, three
+from sklearn.exceptions import NotFittedError
+
+import gplens
+from gplens.estimators import GPClassifier, GPCountRegressor, GPRegressor
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_explanation_is_that_of_the_gpytorch_model(kind: str) -> None:
+    """Bit for bit, through the estimator, gplens.explain and the model with its likelihood."""
+    model, X = fitted(kind), table(3, seed=7)[0]
+    own = model.explain(X, baseline=model.mean_input_)
+    also = gplens.explain(model, X, baseline=model.mean_input_)
+    host = gplens.explain(model.model_, X, baseline=model.mean_input_, likelihood=model.likelihood_)
+    for other in (also, host):
+        assert torch.equal(own.values, other.values)
+        assert torch.equal(own.prediction, other.prediction)
+    assert torch.equal(own.inputs, torch.from_numpy(X))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributions_add_up_to_what_predict_says(kind: str) -> None:
+    model, X = fitted(kind), table(3, seed=7)[0]
+    e = model.explain(X, baseline=model.mean_input_)
+    says = model.predict_proba if isinstance(model, GPClassifier) else model.predict
+    change = torch.as_tensor(says(X) - says(model.mean_input_[None]))
+    change = change[:, 1] if kind in ("probit", "logistic") else change
+    torch.testing.assert_close(e.values.sum(-1), change, rtol=1e-6, atol=1e-6 * float(change.abs().max()))
+
+
+@pytest.mark.parametrize("scaling", ["columns", "table"])
+def test_units_do_not_matter(scaling: str) -> None:
+    """Other units give the same attributions: of each column where each is standardised, else of all at once."""
+    (X, f), unit = table(40), np.array([1e-3, 1e4, 1e6]) if scaling == "columns" else np.full(3, 1e3)
+    both = [GPRegressor(scaling=scaling).fit(Z, real(f)) for Z in (X, X * unit)]
+    a, b = (model.explain(Z[:3], baseline=Z.mean(0)) for model, Z in zip(both, (X, X * unit), strict=True))
+    torch.testing.assert_close(a.values, b.values, rtol=1e-3, atol=1e-3 * float(a.values.abs().max()))
+
+
+def test_a_frames_columns_name_the_features_and_labels_the_classes() -> None:
+    X, f = table()
+    frame = pandas.DataFrame(X, columns=["hour", "temperature", "wind"])
+    model = GPClassifier(**SMALL).fit(frame, three(f))
+    e = model.explain(frame[:2], baseline=frame.mean(), groups={"weather": ["temperature", "wind"]})
+    assert e.feature_names == ("hour", "weather")
+    assert e.output_names == ("0", "10", "20")
+    some = model.explain(frame[:2], baseline=frame.mean(), outputs=["20", "0"])
+    assert some.output_names == ("20", "0")
+    torch.testing.assert_close(some.prediction, torch.from_numpy(model.predict_proba(frame[:2])[:, [2, 0]]))
+    with pytest.raises(ValueError, match="There is no class '7'; they are"):
+        model.explain(frame[:2], baseline=frame.mean(), outputs="7")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.explain(frame[:2].rename(columns={"hour": "day"}), baseline=0.0)
+
+
+def test_error_bars_and_other_targets_need_no_likelihood() -> None:
+    model, X = fitted("count"), table(2, seed=7)[0]
+    e = model.explain(X, baseline=model.mean_input_, uncertainty=gplens.Diagonal())
+    assert bool((torch.as_tensor(e.std) > 0).all())
+    latent = model.explain(X, baseline=model.mean_input_, target=gplens.targets.Latent())
+    np.testing.assert_allclose(latent.prediction, model._marginals(torch.from_numpy(X))[0][:, 0])
+
+
+def test_what_cannot_be_explained_says_why() -> None:
+    X = table(2)[0]
+    with pytest.raises(NotFittedError):
+        GPCountRegressor().explain(X, baseline=0.0)
+    with pytest.raises(NotFittedError):
+        gplens.explain(GPCountRegressor(), X, baseline=0.0)
+    with pytest.raises(ValueError, match="needs a baseline"):
+        fitted("count").explain(X)
+    with pytest.raises(ValueError, match="was fitted with LogPoisson"):
+        gplens.explain(fitted("count"), X, baseline=0.0, likelihood=gplens.links.Probit())
