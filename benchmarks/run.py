@@ -152,13 +152,13 @@ MEASURES: tuple[Callable[[], Row], ...] = (
     lambda: image_row(True),
     lambda: image_row(False),
     products_row,
-    lambda: growth_row("features", "features, binary, n=100, 8 inputs,"),
-    lambda: growth_row("rows", "inputs, d=9, n=50, exp link,"),
     single_row,
     lambda: deviation_row("d=9, n=500, exp link, 2,000 inputs", tabular(2000), "30x"),
     lambda: deviation_row("d=784, n=100, binary, 48 inputs", binary(48), "50x"),
     lambda: single_precision_row("d=9, n=500, exp link, 2,000 inputs", tabular(2000)),
     lambda: single_precision_row("d=784, C=10, n=100 each, 64 inputs", images(64)),
+    lambda: growth_row("features", "features, binary, n=100, 8 inputs,"),
+    lambda: growth_row("rows", "inputs, d=9, n=50, exp link,"),
 )
 
 
@@ -166,14 +166,13 @@ def main() -> None:
     torch.set_num_threads(1)
     lines = ["| workload | against | measured | wanted | our error | their error |", "|---|---|---|---|---|---|"]
     print("\n".join(lines))
+    versions = {"gplens": gplens, "torch": torch, "GPyTorch": gpytorch, "Captum": captum}
+    used = ", ".join(f"{name} {package.__version__}" for name, package in versions.items())
+    head = HEAD.format(date=date.today(), python=platform.python_version(), used=used)
     for measure in MEASURES:
         lines.append(str(measure()))
         print(lines[-1], flush=True)
-    versions = {"gplens": gplens, "torch": torch, "GPyTorch": gpytorch, "Captum": captum}
-    used = ", ".join(f"{name} {package.__version__}" for name, package in versions.items())
-    RESULTS.write_text(
-        HEAD.format(date=date.today(), python=platform.python_version(), used=used) + "\n".join(lines) + "\n"
-    )
+        RESULTS.write_text(head + "\n".join(lines) + "\n")  # after each, so that a run that is stopped leaves its rows
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.line import Line
 from gplens.links.link import Link
 from gplens.pairs import Nodes, Pairs
-from gplens.paths.nodes import gauss_kronrod
+from gplens.paths.nodes import gauss_kronrod, gauss_legendre
 from gplens.process import Process
 
 Matrix = Float[Tensor, "b d *d"]
@@ -28,64 +28,58 @@ def covariance(
     full: bool,
 ) -> tuple[Matrix, Matrix]:
     """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2), and its distance to the same with the Gauss nodes alone."""
-    d = x - x0
-    grid = _Grid.triangle(x0, d, order) if not process.smooth else _Grid.square(x0, d, order)
-    pairs = process.pairs(grid.left, grid.right, latent)
-    E = _Moments.of(link, pairs)
-    fine, coarse = (grid.added(pairs, E, link, i, full=full) for i in range(2))
+    d, (t, w, _) = x - x0, (torch.as_tensor(part) for part in gauss_kronrod(order))
+    fine = _added(process, latent, link, _grid(process, x0, d, t, w), full=full)
+    coarse = _added(
+        process, latent, link, _grid(process, x0, d, *map(torch.as_tensor, gauss_legendre(order))), full=full
+    )
     outer = d[:, :, None] * d[:, None] if full else d**2
     return outer * fine, (outer * (fine - coarse)).abs()
+
+
+def _added(process: Process, latent: int, link: Link, grid: "_Grid", *, full: bool) -> Matrix:
+    """The covariance of IG_k / d_k and IG_l / d_l on a grid of pairs."""
+    pairs = process.pairs(grid.left, grid.right, latent)
+    weights = grid.double.expand_as(pairs.c)
+    second = grid.of_paths(_sum(pairs, _Moments.of(link, pairs), weights, full=full))
+    first = grid.of_paths(_slope(pairs.left, link, grid.single))
+    if not full:
+        return second - first**2
+    return (second + second.mT) / 2 - first[:, :, None] * first[:, None]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """Pairs of nodes, `group` rows of them for each path, and their weights by Kronrod's rule and by Gauss's."""
+    """Pairs of nodes, `group` rows of them for each path, and their weights."""
 
     left: Line
     right: Line
-    single: Float[Tensor, "rules r q"]
+    single: Float[Tensor, "r q"]
     """Weights of the left nodes, so that their sums are integrals over the path."""
-    double: Float[Tensor, "rules r q p"]
+    double: Float[Tensor, "r q p"]
     """Weights of the pairs, so that their sums are integrals over the unit square."""
     group: int
 
-    @staticmethod
-    def square(x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], order: int) -> "_Grid":
-        """The nodes with themselves."""
-        t, w = _rules(order)
-        line, each = Line(x0, d, t.expand(len(d), -1)), w[:, None]
-        return _Grid(line, line, each, each[..., None] * each[:, :, None], 1)
-
-    @staticmethod
-    def triangle(x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], order: int) -> "_Grid":
-        """Each node t with nodes of its own below it, t' = t s, counted twice  (5.14).
-
-        A kernel that is not analytic where its arguments meet has a kink on t = t', which is an edge then.
-        """
-        t, w = _rules(order)
-        q, b = len(t), len(d)
-        x0 = x0.repeat_interleave(q, 0) if len(x0) > 1 else x0
-        d = d.repeat_interleave(q, 0)
-        left, right = Line(x0, d, t.repeat(b)[:, None]), Line(x0, d, (t[:, None] * t).repeat(b, 1))
-        double = 2 * (t * w)[:, :, None] * w[:, None]
-        return _Grid(left, right, w.repeat(1, b)[..., None], double.repeat(1, b, 1)[:, :, None], q)
-
-    def added(self, pairs: Pairs, E: "_Moments", link: Link, rule: int, *, full: bool) -> Matrix:
-        """The covariance of IG_k / d_k and IG_l / d_l by one of the two rules."""
-        second = self._of_paths(_sum(pairs, E, self.double[rule].expand_as(pairs.c), full=full))
-        first = self._of_paths(_slope(pairs.left, link, self.single[rule]))
-        if not full:
-            return second - first**2
-        return (second + second.mT) / 2 - first[:, :, None] * first[:, None]
-
-    def _of_paths(self, rows: Float[Tensor, "r *rest"]) -> Float[Tensor, "b *rest"]:
+    def of_paths(self, rows: Float[Tensor, "r *rest"]) -> Float[Tensor, "b *rest"]:
+        """The sums of the rows that belong to a path."""
         return rows.unflatten(0, (-1, self.group)).sum(1)
 
 
-def _rules(order: int) -> tuple[Float[Tensor, " q"], Float[Tensor, "2 q"]]:
-    t, kronrod, gauss = (torch.as_tensor(part) for part in gauss_kronrod(order))
-    return t, torch.stack([kronrod, gauss])
+def _grid(process: Process, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], t: Tensor, w: Tensor) -> _Grid:
+    """The nodes with themselves; or, where the kernel has a kink on t = t', each with nodes of its own below it (5.14).
+
+    In the second case t' = t s, counted twice: the kink is an edge then.
+    """
+    q, b = len(t), len(d)
+    if process.smooth:
+        line = Line(x0, d, t.expand(b, -1))
+        return _Grid(line, line, w[None], w[None, :, None] * w, 1)
+    x0 = x0.repeat_interleave(q, 0) if len(x0) > 1 else x0
+    d = d.repeat_interleave(q, 0)
+    left, right = Line(x0, d, t.repeat(b)[:, None]), Line(x0, d, (t[:, None] * t).repeat(b, 1))
+    double = 2 * (t * w)[:, None] * w
+    return _Grid(left, right, w.repeat(b)[:, None], double.repeat(b, 1)[:, None], q)
 
 
 def _slope(at: Nodes, link: Link, w: Float[Tensor, "#b q"]) -> Float[Tensor, "b d"]:

@@ -16,8 +16,10 @@ from gplens.uncertainty.draws import check_size, draw, variance
 from gplens.uncertainty.paths import PathDraws
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
-ORDERS = (7, 10, 15, 22, 31, 47)
+ORDERS = (6, 7, 10, 15, 22, 31, 47)
 """Gauss nodes that are tried, with their Kronrod extension, until the two agree."""
+SHORT = 1.3
+"""Lengthscales of a path that begins with the fewest nodes."""
 
 
 @final
@@ -88,9 +90,9 @@ class _Question:
     memory: int
 
     def orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
-        """Where to begin in ORDERS: three Kronrod nodes for a lengthscale."""
+        """Where to begin in ORDERS: the first for short paths, then three Kronrod nodes for a lengthscale."""
         length = self.process.length(Line(x0, x - x0, x.new_zeros(len(x), 0)))
-        return torch.bucketize(3 * length, length.new_tensor([2 * order + 1 for order in ORDERS[:-1]]))
+        return torch.bucketize(length, length.new_tensor([SHORT, *((2 * order + 1) / 3 for order in ORDERS[1:-1])]))
 
     def draws(self, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
         """The draws of one input, those of outputs that share no latent function one by one."""
