@@ -15,6 +15,7 @@ from gplens.casting import cast
 from gplens.form import Form
 from gplens.joint import Joint
 from gplens.kernels import Kernel
+from gplens.kernels.between import Between
 from gplens.line import Line, Section
 from gplens.means import ConstantMean, Mean
 from gplens.pairs import Nodes, Pairs
@@ -140,26 +141,24 @@ class Posterior(Process):
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """The prior's moments less those of k A k, with one or both arguments differentiated  (5.13)."""
-        A, prior = self.A.of(latent), self.kernel.between(left, right)
-        x, y = _Side.of(self, left, latent), _Side.of(self, left if right is left else right, latent)
-        one = x.nodes(self, latent)
-        c_k = prior.by_x - x.k.by_node(y.A_k[:, :, None].expand(-1, -1, x.A_k.shape[1], -1)).transpose(1, 2)
-        if right is left:
-            two, c_l = one, c_k.transpose(1, 2)
-        else:
-            two = y.nodes(self, latent)
-            c_l = prior.by_y - y.k.by_node(x.A_k[:, :, None].expand(-1, -1, y.A_k.shape[1], -1))
+        return self._pairs(self.kernel.between(left, right), left, right, latent)
+
+    def _pairs(self, prior: Between, left: Line, right: Line, latent: int) -> Pairs:
+        A, x = self.A.of(latent), _Side.of(self, left, latent)
+        y = x if right is left else _Side.of(self, right, latent)
+        c_k = prior.by_x - x.by_node(y.A_k).transpose(1, 2)
+        c_l = c_k.transpose(1, 2) if right is left else prior.by_y - y.by_node(x.A_k)
 
         def gradients(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
             return prior.mixed_sum(H, full=full) - self.kernel.fold(left, right, self.Z, H, A, full=full)
 
-        return Pairs(one, two, prior.values - (x.w * A.s) @ y.w.mT, c_k, c_l, gradients)
+        return Pairs(x.nodes, y.nodes, prior.values - (x.w * A.s) @ y.w.mT, c_k, c_l, gradients)
 
     def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
         """Pairs of the nodes of one line, with the covariances of gradients for each pair."""
-        kernel, A, p = self.kernel, self.A.of(latent), self.pairs(line, line, latent)
-        B = A.F[0] @ kernel.gradient(line.points()[0], self.Z)
-        c_kl = kernel.between(line, line).mixed(full)[0] - _products(B, A.s[0], full=full)
+        A, prior = self.A.of(latent), self.kernel.between(line, line)
+        p, B = self._pairs(prior, line, line, latent), A.F[0] @ self.kernel.gradient(line.points()[0], self.Z)
+        c_kl = prior.mixed(full)[0] - _products(B, A.s[0], full=full)
         return Joint(p.left.m[0], p.left.v[0], p.c[0], p.left.m_k[0], p.left.v_k[0], p.c_k[0], c_kl)
 
     def floats(self, nodes: int, channels: int) -> int:
@@ -271,9 +270,10 @@ def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) 
 @final
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The fitted part of one latent function at the nodes of lines, for error bars."""
+    """One latent function at the nodes of lines, for error bars."""
 
     at: PosteriorMarginals
+    latent: int
     w: Float[Tensor, "b q r"]
     """F k."""
     A_k: Float[Tensor, "b q n"]
@@ -282,20 +282,21 @@ class _Side:
     def of(posterior: Posterior, line: Line, latent: int) -> "_Side":
         at, own = posterior.along(line), posterior.A.of(latent)
         w = own.whiten(at.k.values)
-        return _Side(at, w[:, 0], own.unwhiten(w)[:, 0])
+        return _Side(at, latent, w[:, 0], own.unwhiten(w)[:, 0])
 
-    @property
-    def k(self) -> Section:
-        return self.at.k
+    def by_node(self, A_k: Float[Tensor, "b p n"]) -> Float[Tensor, "b p q d"]:
+        """d_k k(x_q,Z) A k(Z,y_p) for all nodes y_p."""
+        return self.at.k.by_node(A_k[:, :, None].expand(-1, -1, self.A_k.shape[1], -1))
 
-    def nodes(self, posterior: Posterior, latent: int) -> Nodes:
+    @cached_property
+    def nodes(self) -> Nodes:
         """The marginals with their gradients: one pull-back with the channels beta and -2 A k  (1.4, 1.5)."""
-        beta = posterior.beta[latent].expand_as(self.A_k)
-        by_beta, by_A_k = self.k.by_node(torch.stack([beta, -2 * self.A_k], dim=1)).unbind(1)
+        at, beta = self.at, self.at.posterior.beta[self.latent].expand_as(self.A_k)
+        by_beta, by_A_k = at.k.by_node(torch.stack([beta, -2 * self.A_k], dim=1)).unbind(1)
         one = torch.ones_like(self.A_k[:, None, :, 0])
-        m_k = by_beta + self.at.prior_means[latent].by_node(one)[:, 0]
-        v_k = by_A_k + self.at.prior_variance.by_node(one)[:, 0]
-        return Nodes(self.at.m[:, latent], self.at.v[:, latent], m_k, v_k)
+        m_k = by_beta + at.prior_means[self.latent].by_node(one)[:, 0]
+        v_k = by_A_k + at.prior_variance.by_node(one)[:, 0]
+        return Nodes(at.m[:, self.latent], at.v[:, self.latent], m_k, v_k)
 
 
 def _products(B: Float[Tensor, "q r d"], s: Float[Tensor, " r"], *, full: bool) -> Float[Tensor, "q q d *d"]:

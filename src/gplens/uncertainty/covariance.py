@@ -106,7 +106,8 @@ class _Moments(NamedTuple):
         if pairs.square:
             E = link.pair_moments(pairs.left.m, pairs.left.v, pairs.c)
             return _Moments(E.E11, E.E12, E.E12.mT, E.E13, E.E13.mT, E.E22)
-        (_, q, p), (m, v) = pairs.c.shape, (torch.cat(side, dim=1) for side in _sides(pairs))
+        x, y, (_, q, p) = pairs.left, pairs.right, pairs.c.shape
+        m, v = torch.cat([x.m, y.m], dim=1), torch.cat([x.v, y.v], dim=1)
         c = torch.zeros(len(m), q + p, q + p, dtype=m.dtype)
         c[:, :q, q:], c[:, q:, :q] = pairs.c, pairs.c.mT
         E = link.pair_moments(m, v, c)
@@ -115,22 +116,14 @@ class _Moments(NamedTuple):
         return _Moments(across[0], across[1], back[1], across[2], back[2], across[3])
 
 
-def _sides(pairs: Pairs) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    return (pairs.left.m, pairs.right.m), (pairs.left.v, pairs.right.v)
-
-
 def _sum(pairs: Pairs, E: _Moments, w: Float[Tensor, "b q p"], *, full: bool) -> Matrix:
     """sum_qp w_qp (5.1): what is multiplied by m_k and v_k, by m_l' and v_l', then c_k c_l' and c_kl'."""
     x, y, c_k, c_l = pairs.left, pairs.right, pairs.c_k, pairs.c_l
     weighted = _Moments(*(w * part for part in E))
-    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + _over("bqp,bqpl->bql", weighted.E21, c_l)
-    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + _over("bqp,bqpl->bql", weighted.E31, c_l) / 2
-    to_m, to_v = _over("bqp,bqpk->bpk", weighted.E12, c_k), _over("bqp,bqpk->bpk", weighted.E13, c_k) / 2
+    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + torch.einsum("bqp,bqpl->bql", weighted.E21, c_l)
+    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + torch.einsum("bqp,bqpl->bql", weighted.E31, c_l) / 2
+    to_m, to_v = torch.einsum("bqp,bqpk->bpk", weighted.E12, c_k), torch.einsum("bqp,bqpk->bpk", weighted.E13, c_k) / 2
     products = [(x.m_k, by_m), (x.v_k, by_v), (to_m, y.m_k), (to_v, y.v_k)]
     products += [((weighted.E22[..., None] * c_k).flatten(1, 2), c_l.flatten(1, 2))]
     total = pairs.gradients(weighted.E11, full)
     return total + torch.stack([a.mT @ b if full else (a * b).sum(1) for a, b in products]).sum(0)
-
-
-def _over(form: str, weights: Float[Tensor, "b q p"], derivative: Float[Tensor, "b q p d"]) -> Tensor:
-    return torch.einsum(form, weights, derivative)
