@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from conformance.zoo import EVERY_POSTERIOR, KernelCase, fitted, rows
-from gplens import Diagonal, Mix, Stack, explain
+from gplens import Diagonal, Mix, Samples, Stack, explain
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Softmax
 from gplens.means import LinearMean
@@ -40,6 +40,17 @@ def test_several_latent_functions_and_error_bars() -> None:
     assert single.std is not None
     torch.testing.assert_close(single.std, exact.std, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(single.values, exact.values, rtol=0, atol=1e-4 * float(exact.values.abs().max()))
+
+
+def test_draws_of_outputs_that_share_latent_functions_are_those_of_float64() -> None:
+    """To the last digit: single precision is for the values alone."""
+    posterior, (X, X0) = fitted(EVERY_POSTERIOR[0], 67)[0], rows(67, 2)
+    mix = Mix(posterior, torch.tensor([[1.0], [-2.0]]).double())
+    options = {"baseline": X0, "likelihood": Exp(), "uncertainty": Samples(50, seed=1), "tolerance": 1e-4}
+    exact, single = explain(mix, X, **options), explain(mix, X, dtype=torch.float32, **options)
+    assert exact.draws is not None
+    assert single.draws is not None
+    assert torch.equal(single.draws, exact.draws)
 
 
 def test_kernels_of_the_host_are_refused() -> None:

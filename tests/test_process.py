@@ -62,6 +62,29 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         Stack(())
     with pytest.raises(ValueError, match="Mix of 2 latent functions wants as many columns; got 3"):
         Mix(Stack((parts[0], parts[1])), WEIGHTS)
+    with pytest.raises(ValueError, match="wants independent latent functions; those given are mixes"):
+        Mix(Mix(Stack(tuple(parts)), WEIGHTS), torch.ones(1, 2).double())
+
+
+def test_mixes_side_by_side_are_drawn_with_what_they_share() -> None:
+    """f and -2 f in one part, an independent function in another: every draw of the second is -2 times the first's."""
+    (parts, _), (X, X0) = three(6), rows(6)
+    stack = Stack((Mix(parts[0], torch.tensor([[1.0], [-2.0]]).double()), parts[1]))
+    options = {"baseline": X0, "target": gplens.targets.Latent(), "uncertainty": gplens.Samples(400, seed=0)}
+    draws = gplens.explain(stack, X, **options).draws
+    assert draws is not None
+    torch.testing.assert_close(draws[:, :, 1], -2 * draws[:, :, 0], rtol=0, atol=1e-6)  # a root of 1e-13
+    correlations = [torch.corrcoef(one)[0, 1].abs() for one in draws[:, :, [0, 2], 0].mT]
+    assert max(correlations) < 0.25
+
+
+def test_scaled_mixes_keep_their_sources_and_noise() -> None:
+    """f = D (M g + sqrt(0.1) e): weights D M, noise of variance 0.1 D^2."""
+    parts, _ = three(7)
+    scale = torch.diag(torch.tensor([3.0, -1.0]).double())
+    sources = Mix(Mix(Stack(tuple(parts)), WEIGHTS, 0.1), scale).sources()
+    torch.testing.assert_close(sources.weights, scale @ WEIGHTS)
+    torch.testing.assert_close(sources.jitter, 0.1 * scale.diagonal() ** 2)
 
 
 def test_an_explanation_of_a_mix_is_the_mix_of_explanations() -> None:

@@ -59,12 +59,14 @@ def test_the_covariance_adds_up_in_the_raw_inputs() -> None:
     torch.testing.assert_close(raw.covariance.sum((1, 2)), inner.covariance.sum((1, 2)), rtol=1e-6, atol=1e-12)
 
 
-def test_a_mix_stays_a_mix() -> None:
+def test_what_outputs_share_is_known_in_the_raw_inputs() -> None:
     mix = Mix(posterior(), torch.tensor([[2.0], [-1.0]]).double(), 0.1)
-    found = Transformed.of(mix, W, OFFSET)
-    assert isinstance(found, Mix)
-    X = normal(generator(4), 3, 3)
+    found, X = Transformed(mix, W, OFFSET), normal(generator(4), 3, 3)
+    sources = found.sources()
+    assert sources is not None
+    again = Mix(sources.process, sources.weights, 0.1)
     torch.testing.assert_close(found.v(X), mix.v(X @ W + OFFSET))
+    torch.testing.assert_close(again.v(X), found.v(X))
 
 
 def test_shapes_are_checked() -> None:

@@ -10,9 +10,11 @@ from gplens.explain import explain
 from gplens.explanation import Explanation, Provenance
 from gplens.functions import Functions
 from gplens.likelihood import Likelihood
+from gplens.mix import Mix
 from gplens.posterior import Posterior
-from gplens.process import Mix, Process, Stack
+from gplens.process import Process
 from gplens.quadratic import Quadratic
+from gplens.stack import Stack
 from gplens.transformed import Transformed
 from gplens.uncertainty import Diagonal, Full, Samples
 

@@ -1,13 +1,12 @@
 """The one verb: adapt the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any, SupportsIndex, TypeVar
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
@@ -23,10 +22,11 @@ from gplens.paths.attribution import Attribution, Question
 from gplens.paths.rules import Rule
 from gplens.precision import FINEST as FINEST_SINGLE
 from gplens.precision import Single
-from gplens.process import Mix, Process
+from gplens.process import Process
 from gplens.targets import Response, Target
-from gplens.uncertainty import Diagonal, Full, Samples, Uncertainty
-from gplens.uncertainty.engine import Spread, check_request, spread
+from gplens.uncertainty import Uncertainty
+from gplens.uncertainty.attach import requested, with_spread
+from gplens.uncertainty.engine import Inquiry
 
 CHECKED = 64
 """The most inputs, and as many baselines, at which an adapter compares itself with the host."""
@@ -91,73 +91,22 @@ def explain(
         adapted, known = _adapt(model, likelihood, table.values, starts)
         _check_columns(table, adapted)
         process, functional = _functional(target, known, adapted)
-        if _single(dtype):
-            process = Single.of(process)
         tolerance = _tolerance(tolerance, functional, FINEST_SINGLE if _single(dtype) else FINEST)
         chosen, output_names = _outputs(outputs, functional, process.latents)
         process, functional, chosen = functional.narrowed(process, chosen)
-        request = None if uncertainty is None else _request(uncertainty, groups, start)
-        if request is not None:
-            check_request(process, functional, chosen, request)
-        question = Question(process, functional.within(tolerance), chosen, rule, tolerance, budget(memory))
-        found = question.answer(table.values, starts)
-        sure = None if request is None else _spread(question, table, starts, found, request)
+        functional, size = functional.within(tolerance), budget(memory)
+        request = None if uncertainty is None else requested(uncertainty, start, grouped=bool(groups))
+        inquiry = None if request is None else Inquiry(process, functional, chosen, request, tolerance, size)
+        if inquiry is not None:
+            inquiry.check()
+        seen = Single.of(process) if _single(dtype) else process
+        found = Question(seen, functional, chosen, rule, tolerance, size).answer(table.values, starts)
+        sure = None if inquiry is None else inquiry.answer(table.values, starts[:, 0], found.integral.values)
     provenance = _provenance(adapted, known, target, start, rule, tolerance)
     explanation = _explanation(found, table, start, starts, names, output_names, provenance)
-    if sure is not None:
-        explanation = _with_spread(explanation, sure, request, functional, chosen)
+    if inquiry is not None and sure is not None:
+        explanation = with_spread(explanation, sure, inquiry)
     return explanation if groups is None else explanation.group(groups)
-
-
-def _request(uncertainty: Uncertainty, groups: object, start: Baseline) -> Uncertainty:
-    """What is to be computed; a group's standard deviation needs the covariances of its features."""
-    if start.background:
-        raise ValueError(
-            "The uncertainty of an average over a background is not available: its paths are correlated. Use a single "
-            "baseline, such as gplens.baselines.Mean(X)."
-        )
-    return Full() if groups and isinstance(uncertainty, Diagonal) else uncertainty
-
-
-def _spread(
-    question: Question, table: Table, starts: Float[Tensor, "#b 1 d"], found: Attribution, request: Uncertainty
-) -> Spread:
-    process, functional, outputs = question.process, question.functional, question.outputs
-    values, tolerance = found.integral.values, question.tolerance
-    return spread(process, functional, outputs, table.values, starts[:, 0], values, request, tolerance, question.memory)
-
-
-def _with_spread(
-    explanation: Explanation,
-    sure: Spread,
-    request: Uncertainty | None,
-    functional: Functional,
-    outputs: tuple[int, ...],
-) -> Explanation:
-    """The explanation with its error bars, without an axis of outputs where there is only one."""
-    single = explanation.output_names is None
-
-    def shaped(tensor: Tensor | None, axis: int = 1) -> Tensor | None:
-        return tensor.squeeze(axis) if tensor is not None and single else tensor
-
-    links = [functional.link_of(output) for output in outputs]
-    return replace(
-        explanation,
-        std=shaped(sure.std),
-        std_error=shaped(sure.std_error),
-        covariance=shaped(sure.covariance),
-        draws=shaped(sure.draws, 2),
-        joint_draws=not isinstance(request, Samples) or request.joint,
-        gaussian=all(link is not None and not link.needs_variance for link in links),
-        converged=_both(explanation.converged, sure.converged),
-    )
-
-
-def _both(values: Bool[Tensor, " b"] | None, deviations: Bool[Tensor, " b"]) -> Bool[Tensor, " b"] | None:
-    """Whether values and deviations converged; a rule that cannot tell says nothing unless the deviations did not."""
-    if values is None:
-        return None if bool(deviations.all()) else deviations
-    return values & deviations
 
 
 def _explanation(
@@ -233,8 +182,9 @@ def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted)
             "Pass the likelihood that the model was fitted with."
         )
     process, functional = adapted.process, target.bind(likelihood)
-    if isinstance(process, Mix) and functional.independent:
-        return process.base, correlated(functional, process.weights, process.jitter)
+    sources = process.sources() if functional.independent else None
+    if sources is not None:
+        return sources.process, correlated(functional, sources.weights, sources.noise)
     return process, functional
 
 

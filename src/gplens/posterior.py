@@ -18,9 +18,10 @@ from gplens.kernels import Kernel
 from gplens.kernels.between import Between
 from gplens.line import Line, Section
 from gplens.means import ConstantMean, Mean
-from gplens.pairs import Nodes, Pairs
+from gplens.pairs import Pairs
 from gplens.process import Marginals, Process
 from gplens.quadratic import Product, Quadratic
+from gplens.side import Side, products
 
 ROUNDING = 1e-6
 """v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) is not rounding."""
@@ -144,10 +145,10 @@ class Posterior(Process):
         return self._pairs(self.kernel.between(left, right), left, right, latent)
 
     def _pairs(self, prior: Between, left: Line, right: Line, latent: int) -> Pairs:
-        A, x = self.A.of(latent), _Side.of(self, left, latent)
-        y = x if right is left else _Side.of(self, right, latent)
-        c_k = prior.by_x - x.by_node(y.A_k).transpose(1, 2)
-        c_l = c_k.transpose(1, 2) if right is left else prior.by_y - y.by_node(x.A_k)
+        A, x = self.A.of(latent), self.along(left).side(latent)
+        y = x if right is left else self.along(right).side(latent)
+        c_k = prior.by_x - x.by_node(y.fitted).transpose(1, 2)
+        c_l = c_k.transpose(1, 2) if right is left else prior.by_y - y.by_node(x.fitted)
 
         def gradients(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
             return prior.mixed_sum(H, full=full) - self.kernel.fold(left, right, self.Z, H, A, full=full)
@@ -158,7 +159,7 @@ class Posterior(Process):
         """Pairs of the nodes of one line, with the covariances of gradients for each pair."""
         A, prior = self.A.of(latent), self.kernel.between(line, line)
         p, B = self._pairs(prior, line, line, latent), A.F[0] @ self.kernel.gradient(line.points()[0], self.Z)
-        c_kl = prior.mixed(full)[0] - _products(B, A.s[0], full=full)
+        c_kl = prior.mixed(full)[0] - products(B, A.s[0], full=full)
         return Joint(p.left.m[0], p.left.v[0], p.c[0], p.left.m_k[0], p.left.v_k[0], p.c_k[0], c_kl)
 
     def floats(self, nodes: int, channels: int) -> int:
@@ -248,6 +249,11 @@ class PosteriorMarginals(Marginals):
             pulled.append(self.prior_variance.pull_back(wv.sum(2, keepdim=True), one))
         return sum(pulled, start=self.k.pull_back(U, V))
 
+    def side(self, latent: int) -> Side:
+        """One latent function with what error bars need of it."""
+        own, beta, A = self.prior_means[latent], self.posterior.beta[latent], self.posterior.A.of(latent)
+        return Side(self.k, own, self.prior_variance, self.m[:, latent], self.v[:, latent], beta, A)
+
 
 def _one_each(mean: Mean | Sequence[Mean] | None, latents: int) -> tuple[Mean, ...]:
     if mean is None:
@@ -265,45 +271,3 @@ def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) 
             "A does not belong to this kernel and Z, or is too badly conditioned: add noise or jitter and fit again."
         )
     return v.clamp(min=0)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One latent function at the nodes of lines, for error bars."""
-
-    at: PosteriorMarginals
-    latent: int
-    w: Float[Tensor, "b q r"]
-    """F k."""
-    A_k: Float[Tensor, "b q n"]
-
-    @staticmethod
-    def of(posterior: Posterior, line: Line, latent: int) -> "_Side":
-        at, own = posterior.along(line), posterior.A.of(latent)
-        w = own.whiten(at.k.values)
-        return _Side(at, latent, w[:, 0], own.unwhiten(w)[:, 0])
-
-    def by_node(self, A_k: Float[Tensor, "b p n"]) -> Float[Tensor, "b p q d"]:
-        """d_k k(x_q,Z) A k(Z,y_p) for all nodes y_p."""
-        return self.at.k.by_node(A_k[:, :, None].expand(-1, -1, self.A_k.shape[1], -1))
-
-    @cached_property
-    def nodes(self) -> Nodes:
-        """The marginals with their gradients: one pull-back with the channels beta and -2 A k  (1.4, 1.5)."""
-        at, beta = self.at, self.at.posterior.beta[self.latent].expand_as(self.A_k)
-        by_beta, by_A_k = at.k.by_node(torch.stack([beta, -2 * self.A_k], dim=1)).unbind(1)
-        one = torch.ones_like(self.A_k[:, None, :, 0])
-        m_k = by_beta + at.prior_means[self.latent].by_node(one)[:, 0]
-        v_k = by_A_k + at.prior_variance.by_node(one)[:, 0]
-        return Nodes(at.m[:, self.latent], at.v[:, self.latent], m_k, v_k)
-
-
-def _products(B: Float[Tensor, "q r d"], s: Float[Tensor, " r"], *, full: bool) -> Float[Tensor, "q q d *d"]:
-    """sum_r s_r B_qrk B_prl, or its diagonal, as matrix products."""
-    q, r, d = B.shape
-    scaled = s[:, None] * B
-    if not full:
-        return (B.permute(2, 0, 1) @ scaled.permute(2, 1, 0)).permute(1, 2, 0)
-    flat = B.transpose(1, 2).reshape(q * d, r) @ scaled.transpose(0, 1).reshape(r, q * d)
-    return flat.view(q, d, q, d).transpose(1, 2)

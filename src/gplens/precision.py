@@ -11,7 +11,7 @@ from gplens.form import Form
 from gplens.joint import Joint
 from gplens.line import Line
 from gplens.pairs import Pairs
-from gplens.process import Marginals, Process
+from gplens.process import Marginals, Process, Sources
 
 FINEST = 1e-4
 """Below this a tolerance asks for digits that float32 does not have."""
@@ -79,6 +79,10 @@ class Single(Process):
     def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
         """Error bars take float64."""
         return self.double.joint(line, latent, full=full)
+
+    def sources(self) -> Sources | None:
+        """Error bars take float64."""
+        return self.double.sources()
 
     def floats(self, nodes: int, channels: int) -> int:
         """Half of those in float64."""

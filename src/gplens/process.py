@@ -2,9 +2,8 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
-from typing import TypeVar, final
+from functools import cached_property
+from typing import final
 
 import torch
 from jaxtyping import Float
@@ -14,8 +13,6 @@ from gplens.form import Form
 from gplens.joint import Joint
 from gplens.line import Line
 from gplens.pairs import Pairs
-
-Moments = TypeVar("Moments", Pairs, Joint)
 
 
 class Marginals(ABC):
@@ -95,6 +92,10 @@ class Process(ABC):
     def to(self, dtype: torch.dtype) -> "Process":
         """The same in another precision."""
 
+    def sources(self) -> "Sources | None":
+        """The independent latent functions behind outputs that share some; None where the outputs are independent."""
+        return None
+
     @property
     def rounding(self) -> float:
         """The error of a target, relative to its size, that no refinement of a path removes."""
@@ -127,180 +128,23 @@ def _each(latents: int, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c c 1"]:
 
 
 @final
-class Stack(Process):
-    """Processes side by side: latent functions with kernels and support points of their own."""
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Independent latent functions g, and the outputs made of them:  f = M g + N e, e standard normal  (1.8)."""
 
-    def __init__(self, parts: tuple[Process, ...]) -> None:
-        if not parts or len({part.features for part in parts}) != 1:
-            got = [part.features for part in parts]
-            raise ValueError(f"A Stack wants at least one process, all of one number of features; got {got}.")
-        self.parts = parts
-
-    @property
-    def latents(self) -> int:
-        """All of the parts' latent functions."""
-        return sum(part.latents for part in self.parts)
-
-    @property
-    def features(self) -> int:
-        """Those that the parts share."""
-        return self.parts[0].features
-
-    @property
-    def autograd(self) -> bool:
-        """Whether any part's is."""
-        return any(part.autograd for part in self.parts)
-
-    def along(self, line: Line) -> "StackMarginals":
-        """The parts' marginals, side by side."""
-        return StackMarginals(tuple(part.along(line) for part in self.parts))
-
-    def length(self, line: Line) -> Float[Tensor, " b"]:
-        """The longest."""
-        return reduce(torch.maximum, (part.length(line) for part in self.parts))
-
-    @property
-    def smooth(self) -> bool:
-        """Whether all parts are."""
-        return all(part.smooth for part in self.parts)
-
-    def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """Those of the part to which the latent function belongs."""
-        part, own = self._part(latent)
-        return part.pairs(left, right, own)
-
-    def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
-        """That of the part to which the latent function belongs."""
-        part, own = self._part(latent)
-        return part.joint(line, own, full=full)
-
-    def _part(self, latent: int) -> tuple[Process, int]:
-        for part in self.parts:
-            if latent < part.latents:
-                return part, latent
-            latent -= part.latents
-        raise IndexError(f"There are {self.latents} latent functions.")
-
-    def floats(self, nodes: int, channels: int) -> int:
-        """All of the parts'."""
-        return sum(part.floats(nodes, channels) for part in self.parts)
-
-    def select(self, latents: tuple[int, ...]) -> Process:
-        """The parts to which they belong, one for each."""
-        parts = [part.select((own,)) for part, own in map(self._part, latents)]
-        return parts[0] if len(parts) == 1 else Stack(tuple(parts))
-
-    def to(self, dtype: torch.dtype) -> "Stack":
-        """All of the parts."""
-        return Stack(tuple(part.to(dtype) for part in self.parts))
-
-
-@final
-@dataclass(frozen=True)
-class StackMarginals(Marginals):
-    """Marginals side by side."""
-
-    parts: tuple[Marginals, ...]
-
-    def means(self) -> Float[Tensor, "b c q"]:
-        """The parts' means."""
-        return torch.cat([part.m for part in self.parts], dim=1)
-
-    def variances(self) -> Float[Tensor, "b c q"]:
-        """The parts' variances."""
-        return torch.cat([part.v for part in self.parts], dim=1)
-
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        """The sum over the parts, each with its own weights."""
-        sizes = [part.m.shape[1] for part in self.parts]
-        wvs = [None] * len(sizes) if wv is None else wv.split(sizes, dim=2)
-        pieces = zip(self.parts, wm.split(sizes, dim=2), wvs, strict=True)
-        return reduce(add, (part.pull_back(a, b) for part, a, b in pieces))
-
-
-@final
-class Mix(Process):
-    """Outputs that are linear mixes of independent latent functions:  m = M m_l,  v = M^2 v_l + jitter  (1.8)."""
-
-    def __init__(self, base: Process, weights: Float[Tensor, "c l"], jitter: float = 0.0) -> None:
-        if weights.shape[1] != base.latents:
-            raise ValueError(f"A Mix of {base.latents} latent functions wants as many columns; got {weights.shape[1]}.")
-        self.base, self.weights, self.jitter = base, weights, jitter
-
-    @property
-    def latents(self) -> int:
-        """The outputs of the mix."""
-        return self.weights.shape[0]
-
-    @property
-    def features(self) -> int:
-        """As the base."""
-        return self.base.features
-
-    @property
-    def autograd(self) -> bool:
-        """As the base."""
-        return self.base.autograd
-
-    def along(self, line: Line) -> "MixMarginals":
-        """The base's marginals, mixed."""
-        return MixMarginals(self.base.along(line), self.weights, self.jitter)
-
-    def length(self, line: Line) -> Float[Tensor, " b"]:
-        """As the base."""
-        return self.base.length(line)
-
-    @property
-    def smooth(self) -> bool:
-        """As the base."""
-        return self.base.smooth
-
-    def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """The sum of independent latent functions, weighted."""
-        return self._mixed([self.base.pairs(left, right, i) for i in range(self.base.latents)], latent)
-
-    def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
-        """The sum of independent latent functions, weighted."""
-        return self._mixed([self.base.joint(line, i, full=full) for i in range(self.base.latents)], latent)
-
-    def _mixed(self, each: list[Moments], latent: int) -> Moments:
-        weights = self.weights[latent].tolist()
-        total = each[0].mixed(weights[0], each[0], 0.0)
-        for one, weight in zip(each[1:], weights[1:], strict=True):
-            total = total.mixed(1.0, one, weight)
-        return total.with_jitter(self.jitter)
-
-    def floats(self, nodes: int, channels: int) -> int:
-        """As the base."""
-        return self.base.floats(nodes, channels)
-
-    def select(self, latents: tuple[int, ...]) -> "Mix":
-        """Some of the outputs."""
-        return Mix(self.base, self.weights[list(latents)], self.jitter)
-
-    def to(self, dtype: torch.dtype) -> "Mix":
-        """The base and the weights."""
-        return Mix(self.base.to(dtype), self.weights.to(dtype), self.jitter)
-
-
-@final
-@dataclass(frozen=True)
-class MixMarginals(Marginals):
-    """Marginals of a linear mix."""
-
-    base: Marginals
+    process: Process
     weights: Float[Tensor, "c l"]
-    jitter: float
+    """M."""
+    noise: Float[Tensor, "c k"]
+    """N: the jitter that a host adds to mixed outputs; no columns where there is none."""
 
-    def means(self) -> Float[Tensor, "b c q"]:
-        """M m_l."""
-        return self.weights @ self.base.m
+    @staticmethod
+    def of(process: Process) -> "Sources":
+        """Those of any process; independent outputs are their own."""
+        own = torch.eye(process.latents, dtype=torch.float64)
+        return process.sources() or Sources(process, own, own[:, :0])
 
-    def variances(self) -> Float[Tensor, "b c q"]:
-        """M^2 v_l + jitter, the square taken elementwise: the latent functions are independent."""
-        return self.weights**2 @ self.base.v + self.jitter
-
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        """The weights, mixed back."""
-        M = self.weights.T
-        return self.base.pull_back(M @ wm, None if wv is None else M**2 @ wv)
+    @property
+    def jitter(self) -> Float[Tensor, " c"]:
+        """The variance of N e."""
+        return self.noise.square().sum(1)

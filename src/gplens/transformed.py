@@ -11,7 +11,7 @@ from gplens.form import Form
 from gplens.joint import Joint
 from gplens.line import Line
 from gplens.pairs import Nodes, Pairs
-from gplens.process import Marginals, Mix, Process
+from gplens.process import Marginals, Process, Sources
 
 
 @final
@@ -25,13 +25,6 @@ class Transformed(Process):
                 f"W {tuple(W.shape)} and offset {tuple(offset.shape)}."
             )
         self.base, self.W, self.offset = base, W, offset
-
-    @staticmethod
-    def of(process: Process, W: Float[Tensor, "d e"], offset: Float[Tensor, " e"]) -> Process:
-        """The process in the raw inputs; a mix stays a mix, of transformed latent functions."""
-        if isinstance(process, Mix):
-            return Mix(Transformed(process.base, W, offset), process.weights, process.jitter)
-        return Transformed(process, W, offset)
 
     @property
     def latents(self) -> int:
@@ -88,6 +81,11 @@ class Transformed(Process):
     def select(self, latents: tuple[int, ...]) -> "Transformed":
         """Some of the latent functions."""
         return Transformed(self.base.select(latents), self.W, self.offset)
+
+    def sources(self) -> Sources | None:
+        """Those of the base, in the raw inputs."""
+        inner = self.base.sources()
+        return None if inner is None else replace(inner, process=Transformed(inner.process, self.W, self.offset))
 
     def to(self, dtype: torch.dtype) -> "Transformed":
         """The base and the transformation."""

@@ -1,6 +1,7 @@
 """The uncertainty of a table of attributions, input by input, at as many nodes as it takes (MATH 5)."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import torch
@@ -9,8 +10,9 @@ from torch import Tensor
 
 from gplens.functional import Functional
 from gplens.line import Line
+from gplens.links.link import Link
 from gplens.paths.engine import rows_within
-from gplens.process import Mix, Process
+from gplens.process import Process
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.draws import check_size, draw, variance
 from gplens.uncertainty.paths import PathDraws
@@ -35,75 +37,77 @@ class Spread:
     converged: Bool[Tensor, " b"]
 
 
-def spread(
-    process: Process,
-    functional: Functional,
-    outputs: tuple[int, ...],
-    x: Float[Tensor, "b d"],
-    x0: Float[Tensor, "#b d"],
-    values: Float[Tensor, "b o d"],
-    request: Uncertainty,
-    tolerance: float,
-    memory: int,
-) -> Spread:
-    """Blocks of inputs whose paths are about as long, and the draws of one input after the other."""
-    question = _Question(process, functional, outputs, request, tolerance, memory)
-    if _has_pair_moments(functional, outputs):
-        found = _exact(question, x, x0)
-    else:
-        found = _by_draws(question, x, x0.expand_as(x), values)
-    if not isinstance(request, Samples):
-        return found.spread
-    origins = x0.expand_as(x)
-    draws = [question.draws(x[i], origins[i], int(found.order[i]), i) for i in range(len(x))]
-    return replace(found.spread, draws=torch.stack(draws))
-
-
-def check_request(process: Process, functional: Functional, outputs: tuple[int, ...], request: Uncertainty) -> None:
-    """Refuse what cannot be had, before anything is computed."""
-    latents, features, mixed = process.latents, process.features, isinstance(process, Mix)
-    functional.slopes(torch.zeros(1, latents, 1).double(), torch.zeros(latents, 1).double(), outputs)
-    if isinstance(request, Full) and not _has_pair_moments(functional, outputs):
-        raise ValueError(
-            f"The covariance of attributions has no closed form for {functional!r}; Full(), and groups=, are for "
-            "outputs with a smooth link of their own. Use Diagonal() for standard deviations, or Samples(count, seed), "
-            "whose draws are joint."
-        )
-    if isinstance(request, Samples) and request.joint:
-        check_size(len(outputs) if mixed or functional.link_of(outputs[0]) is None else 1, features)
-
-
-def _has_pair_moments(functional: Functional, outputs: tuple[int, ...]) -> bool:
-    """Whether each output has a link of its own, whose covariances are exact."""
-    links = [functional.link_of(output) for output in outputs]
-    return all(link is not None and link.has_pair_moments for link in links)
-
-
 @final
 @dataclass(frozen=True)
-class _Question:
+class Inquiry:
+    """Everything but the inputs: whose uncertainty, of what, in which form, how exactly."""
+
     process: Process
     functional: Functional
     outputs: tuple[int, ...]
     request: Uncertainty
     tolerance: float
     memory: int
+    """Bytes that temporaries may take."""
+
+    def check(self) -> None:
+        """Refuse what cannot be had, before anything is computed."""
+        latents, features = self.process.latents, self.process.features
+        zero = torch.zeros(latents, 1, dtype=torch.float64)
+        self.functional.slopes(zero[None], zero, self.outputs)
+        if isinstance(self.request, Full) and not self.closed:
+            raise ValueError(
+                f"The covariance of attributions has no closed form for {self.functional!r}; Full(), and groups=, are "
+                "for outputs with a smooth link of their own. Use Diagonal() for standard deviations, or "
+                "Samples(count, seed), whose draws are joint."
+            )
+        if isinstance(self.request, Samples) and self.request.joint:
+            check_size(len(self.outputs) if self.together else 1, features)
+
+    def answer(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], values: Float[Tensor, "b o d"]) -> Spread:
+        """Blocks of inputs whose paths are about as long, and the draws of one input after the other."""
+        origins = x0.expand_as(x)
+        found = _exact(self, x, x0) if self.closed else _by_draws(self, x, origins, values)
+        if not isinstance(self.request, Samples):
+            return found.spread
+        draws = [self._draws(self.request, x[i], origins[i], int(found.order[i]), i) for i in range(len(x))]
+        return replace(found.spread, draws=torch.stack(draws))
+
+    @cached_property
+    def links(self) -> tuple[Link | None, ...]:
+        """Those of the outputs that depend on one latent function each."""
+        return tuple(self.functional.link_of(output) for output in self.outputs)
+
+    @property
+    def closed(self) -> bool:
+        """Whether each output has a link of its own, whose covariances are exact."""
+        return all(link is not None and link.has_pair_moments for link in self.links)
+
+    @property
+    def together(self) -> bool:
+        """Whether the outputs share latent functions, so that they are drawn together."""
+        return self.process.sources() is not None or None in self.links
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the attributions are linear in the latent functions, and so Gaussian."""
+        return all(link is not None and not link.needs_variance for link in self.links)
 
     def orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
         """Where to begin in ORDERS: the first for short paths, then three Kronrod nodes for a lengthscale."""
         length = self.process.length(Line(x0, x - x0, x.new_zeros(len(x), 0)))
         return torch.bucketize(length, length.new_tensor([SHORT, *((2 * order + 1) / 3 for order in ORDERS[1:-1])]))
 
-    def draws(self, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
+    def paths(self, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], order: int, *, full: bool) -> PathDraws:
+        """The latent functions of all outputs together, on one path."""
+        return PathDraws.on(self.process, self.functional, self.outputs, x0, x, order, full=full)
+
+    def _draws(self, request: Samples, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
         """The draws of one input, those of outputs that share no latent function one by one."""
-        request, process = self.request, self.process
-        assert isinstance(request, Samples)
-        links = [self.functional.link_of(output) for output in self.outputs]
-        if isinstance(process, Mix) or None in links:
-            paths = PathDraws.on(process, self.functional, self.outputs, x0, x, order, full=request.joint)
-            return draw(paths, request, row)
-        own = [(o, link) for o, link in zip(self.outputs, links, strict=True) if link is not None]
-        alone = [(o, PathDraws.alone(process, o, link, x0, x, order, full=request.joint)) for o, link in own]
+        if self.together:
+            return draw(self.paths(x, x0, order, full=request.joint), request, row)
+        own = [(o, link) for o, link in zip(self.outputs, self.links, strict=True) if link is not None]
+        alone = [(o, PathDraws.alone(self.process, o, link, x0, x, order, full=request.joint)) for o, link in own]
         return torch.cat([draw(paths, request, row, output) for output, paths in alone], dim=1)
 
 
@@ -115,34 +119,34 @@ class _Found:
     """Kronrod's order at which each path was settled."""
 
 
-def _exact(question: _Question, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> _Found:
+def _exact(inquiry: Inquiry, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> _Found:
     """Covariances, or variances, with more nodes for the paths that need them."""
-    full = question.request.covariances
-    shape = (len(x), len(question.outputs), *x.shape[1:] * (2 if full else 1))
-    values, converged, level = x.new_empty(shape), torch.zeros(len(x), dtype=torch.bool), question.orders(x, x0)
+    full = inquiry.request.covariances
+    shape = (len(x), len(inquiry.outputs), *x.shape[1:] * (2 if full else 1))
+    values, converged, level = x.new_empty(shape), torch.zeros(len(x), dtype=torch.bool), inquiry.orders(x, x0)
     for i, order in enumerate(ORDERS):
-        for rows in _blocks(question, ~converged & (level <= i), order):
-            found, error = _covariances(question, x[rows], x0 if len(x0) == 1 else x0[rows], order, full=full)
-            values[rows], converged[rows] = found, _small(error, found, question.tolerance)
+        for rows in _blocks(inquiry, ~converged & (level <= i), order):
+            found, error = _covariances(inquiry, x[rows], x0 if len(x0) == 1 else x0[rows], order, full=full)
+            values[rows], converged[rows] = found, _small(error, found, inquiry.tolerance)
             level[rows] = i
     variances = values.diagonal(dim1=2, dim2=3) if full else values
     spread = Spread(_root(variances), None, values if full else None, None, converged)
     return _Found(spread, torch.tensor(ORDERS)[level])
 
 
-def _blocks(question: _Question, pending: Bool[Tensor, " b"], order: int) -> tuple[Int[Tensor, " r"], ...]:
+def _blocks(inquiry: Inquiry, pending: Bool[Tensor, " b"], order: int) -> tuple[Int[Tensor, " r"], ...]:
     """The pending rows in blocks whose temporaries fit into the memory."""
-    q, d = 2 * order + 1, question.process.features
-    floats = q * question.process.floats(q, 1) + 8 * q**2 * d
+    q, d = 2 * order + 1, inquiry.process.features
+    floats = q * inquiry.process.floats(q, 1) + 8 * q**2 * d
     rows = pending.nonzero()[:, 0]
-    return rows.split(rows_within(question.memory, floats)) if len(rows) else ()
+    return rows.split(rows_within(inquiry.memory, floats)) if len(rows) else ()
 
 
 def _covariances(
-    question: _Question, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], order: int, *, full: bool
+    inquiry: Inquiry, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], order: int, *, full: bool
 ) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o d *d"]]:
-    links = [(output, question.functional.link_of(output)) for output in question.outputs]
-    each = [covariance(question.process, i, link, x0, x, order, full=full) for i, link in links if link is not None]
+    links = zip(inquiry.outputs, inquiry.links, strict=True)
+    each = [covariance(inquiry.process, i, link, x0, x, order, full=full) for i, link in links if link is not None]
     values, errors = zip(*each, strict=True)
     return torch.stack(values, dim=1), torch.stack(errors, dim=1)
 
@@ -153,14 +157,14 @@ def _small(error: Float[Tensor, "b o *e"], found: Float[Tensor, "b o *e"], toler
 
 
 def _by_draws(
-    question: _Question, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
+    inquiry: Inquiry, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
 ) -> _Found:
     """Deviations of outputs of several latent functions, one input after the other."""
-    level, rows = question.orders(x, x0), []
+    level, rows = inquiry.orders(x, x0), []
     for i in range(len(x)):
         while True:
             order = ORDERS[int(level[i])]
-            found = _deviations(question, x[i], x0[i], values[i], order)
+            found = _deviations(inquiry, x[i], x0[i], values[i], order)
             if found.settled or order == ORDERS[-1]:
                 break
             level[i] += 1
@@ -180,11 +184,11 @@ class _Deviations:
 
 
 def _deviations(
-    question: _Question, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], values: Float[Tensor, "o d"], order: int
+    inquiry: Inquiry, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], values: Float[Tensor, "o d"], order: int
 ) -> _Deviations:
-    paths = PathDraws.on(question.process, question.functional, question.outputs, x0, x, order, full=False)
+    paths = inquiry.paths(x, x0, order, full=False)
     std, std_error, change = variance(paths, values, seed=0)  # one seed for all inputs: whatever their order
-    limit = torch.maximum(std_error.amax(1), question.tolerance * std.amax(1))
+    limit = torch.maximum(std_error.amax(1), inquiry.tolerance * std.amax(1))
     return _Deviations(std, std_error, bool((change.amax(1) <= limit).all()))
 
 

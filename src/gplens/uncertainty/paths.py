@@ -14,7 +14,7 @@ from gplens.joint import Joint
 from gplens.line import Line
 from gplens.links.link import Link
 from gplens.paths.nodes import gauss_kronrod
-from gplens.process import Mix, Process
+from gplens.process import Process, Sources
 
 RANK = 1e-13
 """Eigenvalues of the covariance of a path below this part of the largest are rounding."""
@@ -82,7 +82,7 @@ class PathDraws:
     """Weights of the coarser rule on the same nodes."""
     mixing: Float[Tensor, "c l"]
     """What the functional takes is this mix of the latent functions, plus the jitter."""
-    jitter: float
+    jitter: Float[Tensor, " c"]
 
     @staticmethod
     def on(
@@ -97,11 +97,10 @@ class PathDraws:
     ) -> "PathDraws":
         """2 order + 1 nodes."""
         line, w, gauss = _line(x0, x, order)
-        mixing, jitter = torch.eye(process.latents, dtype=x.dtype), 0.0
-        if isinstance(process, Mix):
-            process, mixing, jitter = process.base, process.weights, process.jitter
-        latents = tuple(Latent.of(process.joint(line, i, full=full)) for i in range(process.latents))
-        return PathDraws(latents, functional, outputs, x - x0, w, gauss, mixing, jitter)
+        sources = Sources.of(process)
+        own = sources.process
+        latents = tuple(Latent.of(own.joint(line, i, full=full)) for i in range(own.latents))
+        return PathDraws(latents, functional, outputs, x - x0, w, gauss, sources.weights, sources.jitter)
 
     @staticmethod
     def alone(
@@ -117,8 +116,7 @@ class PathDraws:
         """An output that depends on one latent function, which is independent of the others."""
         line, w, gauss = _line(x0, x, order)
         own = Latent.of(process.joint(line, latent, full=full))
-        one = torch.ones(1, 1, dtype=x.dtype)
-        return PathDraws((own,), Expectation((link,)), (0,), x - x0, w, gauss, one, 0.0)
+        return PathDraws((own,), Expectation((link,)), (0,), x - x0, w, gauss, x.new_ones(1, 1), x.new_zeros(1))
 
     def coarse(self) -> "PathDraws":
         """The same draws, integrated by the Gauss nodes among the Kronrod nodes."""
@@ -143,7 +141,7 @@ class PathDraws:
     def _slopes(self, f: Float[Tensor, "s l q"]) -> Float[Tensor, "s o l q"]:
         """dT/df, through the mix."""
         M, extra = self.mixing, torch.stack([latent.extra() for latent in self.latents])
-        slopes = self.functional.slopes(M @ f, M**2 @ extra + self.jitter, self.outputs)
+        slopes = self.functional.slopes(M @ f, M**2 @ extra + self.jitter[:, None], self.outputs)
         return torch.einsum("socq,cl->solq", slopes, M)
 
     def variance(self, weights: Float[Tensor, "s o l q"]) -> Float[Tensor, "s o d"]:

@@ -108,10 +108,15 @@ def test_without_variance_the_derivative_is_half_the_second_derivative() -> None
         torch.testing.assert_close(by_v[e], second / 2, rtol=0, atol=1e-14)
 
 
+def jitter(variance: float, outputs: int) -> Float[Tensor, "c c"]:
+    """Noise on each output alone."""
+    return variance**0.5 * torch.eye(outputs, dtype=torch.float64)
+
+
 def test_a_mix_of_a_mix_with_jitter_agrees_with_a_million_draws() -> None:
     """S(M (M2 f + sqrt(0.5) e) + sqrt(0.3) e2), as an LMC does: the jitter of both mixes reaches the logits."""
-    outer = MixedSoftmax(torch.eye(4, dtype=torch.float64), points=1024).mixed(M, 0.3)
-    ours = replicates(outer.mixed(INNER, 0.5), m[:2, :2], v[:2, :2])
+    outer = MixedSoftmax(torch.eye(4, dtype=torch.float64), points=1024).mixed(M, jitter(0.3, 4))
+    ours = replicates(outer.mixed(INNER, jitter(0.5, 3)), m[:2, :2], v[:2, :2])
     generator, count = torch.Generator().manual_seed(9), 1_000_000
     z, first, second = (torch.randn(count, k, generator=generator, dtype=torch.float64) for k in (2, 3, 4))
     both = M @ INNER
@@ -126,7 +131,7 @@ def test_a_mix_of_a_mix_with_jitter_agrees_with_a_million_draws() -> None:
 
 
 def test_independent_logits_of_common_latents_become_a_mix() -> None:
-    mixed = correlated(correlated(Softmax(), M, 0.3), INNER, 0.5)
+    mixed = correlated(correlated(Softmax(), M, jitter(0.3, 4)), INNER, jitter(0.5, 3))
     assert isinstance(mixed, MixedSoftmax)
     assert mixed.noise is not None
     torch.testing.assert_close(mixed.weights, M @ INNER)
@@ -138,7 +143,7 @@ def test_mixing_refuses_what_it_has_no_form_for() -> None:
     with pytest.raises(ValueError, match="mixes 3 latent functions; the model has 2"):
         MixedSoftmax(M).count(2)
     with pytest.raises(ValueError, match=r"independent latent functions.*Use links.Softmax"):
-        correlated(SoftmaxMonteCarlo(40, seed=0), M, 0.0)
+        correlated(SoftmaxMonteCarlo(40, seed=0), M, M[:, :0])
     for samples in (0, 7, 30):
         with pytest.raises(ValueError, match=f"multiple of 20 samples; got {samples}"):
             SoftmaxMonteCarlo(samples, seed=0)

@@ -37,7 +37,7 @@ def _(model: Pipeline, points: Float[Tensor, "k d"]) -> Adapted:
     """The last step, in the inputs of the first one."""
     steps = read_steps(model, points)
     last = adapt(model.steps[-1][1], points @ steps.W + steps.offset)
-    process = Transformed.of(last.process, steps.W, steps.offset)
+    process = Transformed(last.process, steps.W, steps.offset)
     return replace(last, process=process, model=f"Pipeline of {last.model}", columns=columns_of(model))
 
 

@@ -17,8 +17,9 @@ from gplens.functionals import Expectation, TotalVariance
 from gplens.likelihood import Likelihood
 from gplens.links import OneVsRest, ProbitMixture
 from gplens.posterior import Posterior
-from gplens.process import Process, Stack
+from gplens.process import Process
 from gplens.quadratic import Quadratic
+from gplens.stack import Stack
 
 FIVE_ERRORS = ProbitMixture(tuple(COEFS.ravel().tolist()), tuple((1 / (2 * LAMBDAS.ravel() ** 2)).tolist()))
 """The logistic as predict_proba averages it (Williams and Barber), constants of the installed version  (2.13)."""

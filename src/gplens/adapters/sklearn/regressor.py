@@ -15,8 +15,9 @@ from gplens.functionals import Expectation, LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Identity, Probit
 from gplens.means import ConstantMean
+from gplens.mix import Mix
 from gplens.posterior import Posterior
-from gplens.process import Mix, Process
+from gplens.process import Process
 from gplens.quadratic import Quadratic
 
 

@@ -162,11 +162,10 @@ class MixedSoftmax(SampledSoftmax):
         """Scrambled Sobol points as normals."""
         return sobol_normals(self.points // 2, latents, self.seed * SCRAMBLES + replicate)
 
-    def mixed(self, weights: Float[Tensor, "l k"], jitter: float) -> "MixedSoftmax":
-        """Of a mix of a mix: M (M2 f + sqrt(jitter) e)."""
-        parts = [part for part in (self.noise, self.weights * jitter**0.5 if jitter else None) if part is not None]
-        noise = torch.cat(parts, dim=1) if parts else None
-        return replace(self, weights=self.weights @ weights, noise=noise)
+    def mixed(self, weights: Float[Tensor, "l k"], noise: Float[Tensor, "l n"]) -> "MixedSoftmax":
+        """Of a mix of a mix: M (M2 f + N2 e)."""
+        own = self.weights @ noise if self.noise is None else torch.cat([self.noise, self.weights @ noise], dim=1)
+        return replace(self, weights=self.weights @ weights, noise=own if own.shape[1] else None)
 
 
 @final
@@ -206,12 +205,12 @@ class SoftmaxMonteCarlo(SampledSoftmax):
         return torch.randn(count, latents, generator=generator, dtype=torch.float64)
 
 
-def correlated(functional: Functional, weights: Float[Tensor, "c l"], jitter: float) -> Functional:
-    """A functional of independent logits as one of the latent functions that they mix."""
+def correlated(functional: Functional, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> Functional:
+    """A functional of independent logits as one of the latent functions that they mix, and of noise on the mix."""
     if isinstance(functional, MixedSoftmax):
-        return functional.mixed(weights, jitter)
+        return functional.mixed(weights, noise)
     if isinstance(functional, Softmax):
-        return MixedSoftmax(torch.eye(len(weights), dtype=weights.dtype)).mixed(weights, jitter)
+        return MixedSoftmax(torch.eye(len(weights), dtype=weights.dtype)).mixed(weights, noise)
     raise ValueError(
         f"{functional!r} is for independent latent functions; the model's outputs are mixes of common ones. Use "
         "links.Softmax(), which then goes by quasi Monte Carlo."
