@@ -34,6 +34,15 @@ def test_attributions_add_up_to_what_predict_says(kind: str) -> None:
     torch.testing.assert_close(e.values.sum(-1), change, rtol=1e-6, atol=1e-6 * float(change.abs().max()))
 
 
+@pytest.mark.parametrize("kind", ["count", "softmax"])
+def test_memory_and_precision_are_those_of_explain(kind: str) -> None:
+    model, X = fitted(kind), table(3, seed=7)[0]
+    options = {"baseline": model.mean_input_, "memory": 2**20, "dtype": torch.float32}
+    own, also = model.explain(X, **options), gplens.explain(model, X, **options)
+    assert own.provenance.tolerance == 1e-4
+    assert torch.equal(own.values, also.values)
+
+
 @pytest.mark.parametrize("scaling", ["columns", "table"])
 def test_units_do_not_matter(scaling: str) -> None:
     """Other units give the same attributions: of each column where each is standardised, else of all at once."""

@@ -66,6 +66,8 @@ class GPEstimator(BaseEstimator):
         tolerance: float | None = None,
         uncertainty: Uncertainty | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
+        memory: int | None = None,
+        dtype: torch.dtype = torch.float64,
     ) -> gplens.Explanation:
         """gplens.explain of this model, in the units and columns of the table that it was fitted to."""
         check_is_fitted(self)
@@ -82,6 +84,8 @@ class GPEstimator(BaseEstimator):
             uncertainty=uncertainty,
             groups=groups,
             feature_names=None if names is None else names.tolist(),
+            memory=memory,
+            dtype=dtype,
         )
 
     def save(self, folder: str | Path) -> None:

@@ -129,11 +129,23 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         tolerance: float | None = None,
         uncertainty: Uncertainty | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
+        memory: int | None = None,
+        dtype: torch.dtype = torch.float64,
     ) -> gplens.Explanation:
         """Of the probability of every class, named by its label; of the second class where there are two."""
-        options = {"rule": rule, "tolerance": tolerance, "uncertainty": uncertainty, "groups": groups}
         chosen = self._numbers(outputs)
-        found = super().explain(X, baseline=baseline, target=target, outputs=chosen, **options)
+        found = super().explain(
+            X,
+            baseline=baseline,
+            target=target,
+            outputs=chosen,
+            rule=rule,
+            tolerance=tolerance,
+            uncertainty=uncertainty,
+            groups=groups,
+            memory=memory,
+            dtype=dtype,
+        )
         if found.output_names is None:
             return found
         which = range(len(self.classes_)) if chosen is None else chosen

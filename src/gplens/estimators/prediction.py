@@ -26,8 +26,7 @@ def marginals(model: Exact | Sparse, X: Float[Tensor, "b d"]) -> Moments:
 
 
 def _sparse(model: Sparse) -> Callable[[Tensor], Moments]:
-    a, T = model.q.variational_mean, model.q.chol_variational_covar.tril()
-    q = Gaussian(a.reshape(-1, a.shape[-1]), T.reshape(-1, *T.shape[-2:]).mT)
+    q = Gaussian.of(model)
 
     def of(X: Float[Tensor, "b d"]) -> Moments:
         m, v = q.marginals(features(model, X))

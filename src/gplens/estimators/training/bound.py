@@ -29,6 +29,12 @@ class Gaussian:
     a: Float[Tensor, "c n"]
     root: Float[Tensor, "c n n"]
 
+    @staticmethod
+    def of(model: Sparse) -> "Gaussian":
+        """B = TT' with T the lower triangle of the parameter, as GPyTorch reads it."""
+        a, T = model.q.variational_mean, model.q.chol_variational_covar.tril()
+        return Gaussian(a.reshape(-1, a.shape[-1]), T.reshape(-1, *T.shape[-2:]).mT)
+
     def divergence(self) -> Float[Tensor, ""]:
         """KL(q || N(0, I)), added up over the latent functions."""
         log_det = 2 * self.root.diagonal(dim1=-2, dim2=-1).abs().log().sum()

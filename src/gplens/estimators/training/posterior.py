@@ -92,9 +92,8 @@ class Factored(Trained):
         Natural(h, P).write(model)
 
     def gaussian(self) -> Gaussian:
-        """B = TT' with T the lower triangle of the parameter, as GPyTorch reads it."""
-        a, T = self.model.q.variational_mean, self.model.q.chol_variational_covar.tril()
-        return Gaussian(a.reshape(-1, a.shape[-1]), T.reshape(-1, *T.shape[-2:]).mT)
+        """That of the model's parameters."""
+        return Gaussian.of(self.model)
 
     def tensors(self) -> dict[str, Tensor]:
         """None: they are parameters of the model."""
