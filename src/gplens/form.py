@@ -34,23 +34,32 @@ class Form:
             tuple(embed(one, dims, features) for one in self.dense),
         )
 
-    def evaluate(self, shape: tuple[int, int, int], like: Tensor) -> Float[Tensor, "b p d"]:
-        """Multiplied out: one product over the features, zero where there is no term."""
-        total = self._shared(shape, like)
+    def evaluate(self, out: Float[Tensor, "b p d"]) -> Float[Tensor, "b p d"]:
+        """Multiplied out into `out`: one product over the features, zero where there is no term."""
+        if self.dtype not in (None, out.dtype):
+            return out.copy_(self.evaluate(torch.empty_like(out, dtype=self.dtype)))
+        self._shared(out.view(-1, out.shape[2]))
         for y, C, S in self._by_row():
-            total.addcmul_(C @ S, y[:, None])
+            out.addcmul_(C @ S, y[:, None])
         for one in self.dense:
-            total.add_(one)
-        return total
+            out.add_(one)
+        return out
 
-    def _shared(self, shape: tuple[int, int, int], like: Tensor) -> Float[Tensor, "b p d"]:
-        if not self.shared:
-            return like.new_zeros(shape)
-        (C, R), *others = self.shared
-        total = C @ R
-        for C, R in others:
-            total.view(-1, shape[2]).addmm_(C.flatten(0, 1), R)
-        return total
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """The precision of the terms; None where there are none."""
+        terms = [C for C, *_ in (*self.shared, *self.own)] + list(self.dense)
+        return terms[0].dtype if terms else None
+
+    def _shared(self, out: Float[Tensor, "bp d"]) -> None:
+        """The rows of single features in one product, then those of each set of support points."""
+        thin = [(C, R) for C, R in self.shared if len(R) == 1]
+        terms = [(torch.cat([C for C, _ in thin], 2), torch.cat([R for _, R in thin]))] if thin else []
+        terms += [(C, R) for C, R in self.shared if len(R) > 1]
+        if not terms:
+            out.zero_()
+        for i, (C, R) in enumerate(terms):
+            torch.addmm(out, C.flatten(0, 1), R, beta=min(i, 1), out=out)  # beta = 0: what was there is not read
 
     def _by_row(self) -> list[tuple[Float[Tensor, "b d"], Float[Tensor, "b p _"], Float[Tensor, "_ d"]]]:
         """The terms that multiply the same features of the rows, together."""

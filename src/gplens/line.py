@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.form import Form, embed
+from gplens.weights import Weights
 
 
 @final
@@ -34,13 +35,18 @@ class Line:
             return Form(shared=((C[..., None], factor * self.x0),))
         return Form(own=((C, factor, self.x0),))
 
+    def split(self, rows: int) -> "list[Line]":
+        """The same lines in blocks of rows."""
+        starts = [self.x0] * -(-len(self.d) // rows) if len(self.x0) == 1 else self.x0.split(rows)
+        return [Line(*piece) for piece in zip(starts, self.d.split(rows), self.t.split(rows), strict=True)]
+
     @staticmethod
     def at(X: Float[Tensor, "b d"]) -> "Line":
         """The points X themselves, as lines of one node."""
         return Line(X, torch.zeros_like(X), X.new_zeros(X.shape[0], 1))
 
 
-PullBack = Callable[[Float[Tensor, "b p a q"], Float[Tensor, "b a q *rest"]], Form]
+PullBack = Callable[[Weights], Form]
 ByNode = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p q d"]]
 
 
@@ -49,10 +55,9 @@ ByNode = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p q d"]]
 class Section:
     """A function h(x) (one value per node, or one for each support point) along a line.
 
-    `pull_back(U, V)` is the vector-Jacobian product  sum_{q,rest} W_{q,rest} d_k h_rest(x_q)  for p channels of
-    weights at once. They come as products, W = sum_a U_a V_a, the channels in U and the support points in V, because
-    W itself would be the largest tensor of all; what comes back is a Form, so that sums of sections are multiplied out
-    once. `by_node(W)` is the same before the sum over q, at q times the price.
+    `pull_back(W)` is the vector-Jacobian product  sum_{q,rest} W_{q,rest} d_k h_rest(x_q)  for p channels of weights at
+    once; what comes back is a Form, so that sums of sections are multiplied out once. `by_node(W)` is the same before
+    the sum over q, at q times the price.
     Sections add and multiply as functions do, which is all that composite kernels need.
     """
 
@@ -63,29 +68,29 @@ class Section:
     def __add__(self, other: "Section") -> "Section":
         return Section(
             self.values + other.values,
-            lambda U, V: self.pull_back(U, V) + other.pull_back(U, V),
+            lambda W: self.pull_back(W) + other.pull_back(W),
             lambda W: self.by_node(W) + other.by_node(W),
         )
 
     def __mul__(self, other: "Section") -> "Section":
-        left, right = self.values[:, None], other.values[:, None]
+        left, right = self.values, other.values
         return Section(
-            self.values * other.values,
-            lambda U, V: self.pull_back(U, V * right) + other.pull_back(U, V * left),
-            lambda W: self.by_node(W * right) + other.by_node(W * left),
+            left * right,
+            lambda W: self.pull_back(W.times(right)) + other.pull_back(W.times(left)),
+            lambda W: self.by_node(W * right[:, None]) + other.by_node(W * left[:, None]),
         )
 
     def scaled(self, factor: Float[Tensor, ""]) -> "Section":
         """factor * h."""
         return Section(
-            factor * self.values, lambda U, V: self.pull_back(factor * U, V), lambda W: factor * self.by_node(W)
+            factor * self.values, lambda W: self.pull_back(W.scaled(factor)), lambda W: factor * self.by_node(W)
         )
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Section":
         """A section over some of the features as one over all of them: the others have derivative zero."""
         return Section(
             self.values,
-            lambda U, V: self.pull_back(U, V).embedded(dims, features),
+            lambda W: self.pull_back(W).embedded(dims, features),
             lambda W: embed(self.by_node(W), dims, features),
         )
 
@@ -94,7 +99,7 @@ def constant_section(values: Float[Tensor, "b q *rest"], features: int) -> Secti
     """A function that does not change along the line."""
     return Section(
         values,
-        lambda U, V: Form(),
+        lambda W: Form(),
         lambda W: W.new_zeros(()).expand(*W.shape[:3], features),
     )
 
@@ -119,8 +124,4 @@ def autograd_section(function: Callable[[Float[Tensor, "b q d"]], Float[Tensor, 
 
 def summed(by_node: ByNode) -> PullBack:
     """The pull-back of a function without structure along the line: the weights themselves, then the sum over q."""
-
-    def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q *rest"]) -> Form:
-        return Form(dense=(by_node(torch.einsum("bpaq,baq...->bpq...", U, V)).sum(2),))
-
-    return pull_back
+    return lambda W: Form(dense=(by_node(W.whole()).sum(2),))

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gplens.form import Form
 from gplens.line import Line, Section, autograd_section, constant_section
+from gplens.weights import Weights
 
 
 class Mean(ABC):
@@ -61,8 +62,8 @@ class LinearMean(Mean):
         """Linear in t; the derivative is the weight."""
         values = (line.x0 @ self.weight + self.bias)[:, None] + line.t * (line.d @ self.weight)[:, None]
 
-        def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q"]) -> Form:
-            return Form(shared=(((U * V[:, None]).sum((2, 3))[..., None], self.weight[None]),))
+        def pull_back(W: Weights) -> Form:
+            return Form(shared=((W.whole().sum(2, keepdim=True), self.weight[None]),))
 
         return Section(values, pull_back, lambda W: W[..., None] * self.weight)
 

@@ -43,10 +43,10 @@ class Pairs:
     right: Nodes
     c: Float[Tensor, "b q p"]
     """Cov(f_q, f_p)."""
-    c_k: Float[Tensor, "b q p d"]
-    """Cov(d_k f_q, f_p)."""
+    c_k: Float[Tensor, "b p q d"]
+    """Cov(f_p, d_k f_q)."""
     c_l: Float[Tensor, "b q p d"]
-    """Cov(f_q, d_l f_p)."""
+    """Cov(f_q, d_l f_p): the same tensor where the nodes are."""
     gradients: Callable[[Float[Tensor, "b q p"], bool], Float[Tensor, "b d *d"]]
     """sum_qp H_qp Cov(d_k f_q, d_l f_p), for all pairs of features or for k = l."""
 
@@ -58,13 +58,13 @@ class Pairs:
     def mixed(self, weight: float, other: "Pairs", other_weight: float) -> "Pairs":
         """weight f + other_weight f', for independent f and f'."""
         a, b = weight**2, other_weight**2
-        left = self.left.mixed(weight, other.left, other_weight)
+        left, c_k = self.left.mixed(weight, other.left, other_weight), a * self.c_k + b * other.c_k
         return Pairs(
             left,
             left if self.square else self.right.mixed(weight, other.right, other_weight),
             a * self.c + b * other.c,
-            a * self.c_k + b * other.c_k,
-            a * self.c_l + b * other.c_l,
+            c_k,
+            c_k if self.square else a * self.c_l + b * other.c_l,
             lambda H, full: a * self.gradients(H, full) + b * other.gradients(H, full),
         )
 

@@ -22,6 +22,7 @@ from gplens.pairs import Pairs
 from gplens.process import Marginals, Process
 from gplens.quadratic import Product, Quadratic
 from gplens.side import Side, products
+from gplens.weights import Weights
 
 ROUNDING = 1e-6
 """v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) is not rounding."""
@@ -147,8 +148,8 @@ class Posterior(Process):
     def _pairs(self, prior: Between, left: Line, right: Line, latent: int) -> Pairs:
         A, x = self.A.of(latent), self.along(left).side(latent)
         y = x if right is left else self.along(right).side(latent)
-        c_k = prior.by_x - x.by_node(y.fitted).transpose(1, 2)
-        c_l = c_k.transpose(1, 2) if right is left else prior.by_y - y.by_node(x.fitted)
+        c_k = (x.by_node(y.fitted) - prior.by_x.transpose(1, 2)).neg_()  # in this order: in the layout of the first
+        c_l = c_k if right is left else prior.by_y - y.by_node(x.fitted)
 
         def gradients(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
             return prior.mixed_sum(H, full=full) - self.kernel.fold(left, right, self.Z, H, A, full=full)
@@ -160,7 +161,7 @@ class Posterior(Process):
         A, prior = self.A.of(latent), self.kernel.between(line, line)
         p, B = self._pairs(prior, line, line, latent), A.F[0] @ self.kernel.gradient(line.points()[0], self.Z)
         c_kl = prior.mixed(full)[0] - products(B, A.s[0], full=full)
-        return Joint(p.left.m[0], p.left.v[0], p.c[0], p.left.m_k[0], p.left.v_k[0], p.c_k[0], c_kl)
+        return Joint(p.left.m[0], p.left.v[0], p.c[0], p.left.m_k[0], p.left.v_k[0], p.c_k[0].transpose(0, 1), c_kl)
 
     def floats(self, nodes: int, channels: int) -> int:
         """k, its profile and slope; F k, A k and their products for each latent function; the channels' sums."""
@@ -240,14 +241,12 @@ class PosteriorMarginals(Marginals):
 
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """One pull-back of W = wm beta - 2 wv A k  (4.2), and those of the prior mean and variance."""
-        one = self.line.t.new_ones(()).expand_as(self.line.t)[:, None]
-        U, V = wm, self.posterior.beta[:, None].expand(wm.shape[0], -1, wm.shape[3], -1)
-        pulled = [mean.pull_back(wm[:, :, [c]], one) for c, mean in enumerate(self.prior_means)]
+        one, W = torch.ones_like(self.line.t)[:, None], Weights.fixed(wm, self.posterior.beta[None])
+        pulled = [mean.pull_back(Weights.varying(wm[:, :, [c]], one)) for c, mean in enumerate(self.prior_means)]
         if wv is not None:
-            A_k = self.fitted.A_k.expand(-1, wv.shape[2], -1, -1)
-            U, V = torch.cat([U, -2 * wv], dim=2), torch.cat([V, A_k], dim=1)  # (4.2)
-            pulled.append(self.prior_variance.pull_back(wv.sum(2, keepdim=True), one))
-        return sum(pulled, start=self.k.pull_back(U, V))
+            W = W + Weights.varying(-2 * wv, self.fitted.A_k.expand(-1, wv.shape[2], -1, -1))  # (4.2)
+            pulled.append(self.prior_variance.pull_back(Weights.varying(wv.sum(2, keepdim=True), one)))
+        return sum(pulled, start=self.k.pull_back(W))
 
     def side(self, latent: int) -> Side:
         """One latent function with what error bars need of it."""

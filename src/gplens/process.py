@@ -120,7 +120,7 @@ class Process(ABC):
 
     def _gradients(self, X: Float[Tensor, "b d"], wm: Tensor, wv: Tensor | None) -> Float[Tensor, "b c d"]:
         form = self.along(Line.at(X)).pull_back(wm, wv)
-        return form.evaluate((X.shape[0], self.latents, X.shape[1]), X)
+        return form.evaluate(X.new_empty(X.shape[0], self.latents, X.shape[1]))
 
 
 def _each(latents: int, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c c 1"]:

@@ -63,9 +63,9 @@ class Transformed(Process):
             half = W @ inner.gradients(H, True)
             return half @ W.T if full else (half * W).sum(2)
 
-        one = self._nodes(inner.left)
-        two = one if inner.square else self._nodes(inner.right)
-        return Pairs(one, two, inner.c, inner.c_k @ W.T, inner.c_l @ W.T, gradients)
+        one, c_k = self._nodes(inner.left), inner.c_k @ W.T
+        two, c_l = (one, c_k) if inner.square else (self._nodes(inner.right), inner.c_l @ W.T)
+        return Pairs(one, two, inner.c, c_k, c_l, gradients)
 
     def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
         """The chain rule for every pair of nodes."""
@@ -116,5 +116,5 @@ class TransformedMarginals(Marginals):
 
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """The base's, times W'."""
-        inner = self.base.pull_back(wm, wv).evaluate((wm.shape[0], wm.shape[1], self.W.shape[1]), wm)
+        inner = self.base.pull_back(wm, wv).evaluate(wm.new_empty(*wm.shape[:2], self.W.shape[1]))
         return Form(dense=(inner @ self.W.T,))  # (1.10)

@@ -33,6 +33,7 @@ from gplens.kernels import (
 )
 from gplens.line import Section
 from gplens.links import Exp, Identity, Probit, Sigmoid, Softplus, Square
+from gplens.weights import Weights
 from oracles.dense import DensePosterior, Naive, fit
 
 FEATURES = 4
@@ -252,5 +253,5 @@ def rows(seed: int, b: int = 3) -> tuple[Tensor, Tensor]:
 def pulled(section: Section, W: Tensor, features: int = FEATURES) -> Tensor:
     """The pull-back of weights given as they are: one factor for each channel."""
     each = torch.eye(W.shape[1], dtype=W.dtype)[None, :, :, None]
-    form = section.pull_back(each.expand(W.shape[0], -1, -1, W.shape[2]), W)
-    return form.evaluate((len(W), W.shape[1], features), W)
+    form = section.pull_back(Weights.varying(each.expand(W.shape[0], -1, -1, W.shape[2]), W))
+    return form.evaluate(W.new_empty(len(W), W.shape[1], features))

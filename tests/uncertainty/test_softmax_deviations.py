@@ -76,7 +76,7 @@ def test_deviations_under_mixing_weights_are_those_of_naive_draws() -> None:
     assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], X0[0], M))
 
 
-@pytest.mark.parametrize(("orders", "settled"), [((1, 1), False), ((1, 3, 7, 15), True)])
+@pytest.mark.parametrize(("orders", "settled"), [((1, 1, 1), False), ((1, 3, 7, 15), True)])
 def test_nodes_are_added_until_draws_are_the_larger_error(
     orders: tuple[int, ...], settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from gplens.form import Form
 from gplens.kernels.kernel import Kernel
 from gplens.line import Line, Section
 from gplens.shapes import Batch
+from gplens.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +45,12 @@ class DotProduct(Kernel):
         """s(t) = s0 + t s1;  d_k k = h'(s) a_k z_k, so the sum over q is again taken first."""
         az = self.variance * Z
         s = (line.x0 @ az.T)[:, None] + line.t[:, :, None] * (line.d @ az.T)[:, None]
-        slope = self.slope(s)[:, None]
+        slope = self.slope(s)
 
-        def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q n"]) -> Form:
-            return Form(shared=((U.flatten(2) @ (V * slope).flatten(1, 2), az),))
+        def pull_back(W: Weights) -> Form:
+            return Form(shared=((W.times(slope).over_nodes(), az),))
 
-        return Section(self.profile(s), pull_back, lambda W: (W * slope) @ az)
+        return Section(self.profile(s), pull_back, lambda W: (W * slope[:, None]) @ az)
 
     def along_diagonal(self, line: Line) -> Section:
         """s(t) = x(t)' diag(a) x(t), a quadratic in t;  d_k k = 2 h'(s) a_k x_k."""
@@ -57,11 +58,8 @@ class DotProduct(Kernel):
         s0, s1, s2 = ((u * w).sum(1, keepdim=True) for u, w in ((ax0, line.x0), (ax0, line.d), (ad, line.d)))
         s = s0 + line.t * (2 * s1 + line.t * s2)
 
-        def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q"]) -> Form:
-            W, a = (
-                2 * (U * V[:, None]).sum(2) * self.slope(s)[:, None],
-                self.variance.to(line.d.dtype).expand(line.d.shape[1]),
-            )
+        def pull_back(weights: Weights) -> Form:
+            W, a = 2 * weights.times(self.slope(s)).whole(), self.variance.to(line.d.dtype).expand(line.d.shape[1])
             return line.start(W.sum(2), a) + Form(own=(((W * line.t[:, None]).sum(2), a, line.d),))
 
         def by_node(W: Float[Tensor, "b p q"]) -> Float[Tensor, "b p q d"]:

@@ -68,9 +68,12 @@ class Kernel(ABC):
         return stack([self._between(X, Y) for X, Y in zip(left.points(), right.points(), strict=True)])
 
     def _between(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
-        by_y = self.gradient(Y, X).transpose(0, 1)  # a kernel is symmetric
-        mixed = lambda full: self._mixed(X, Y, full=full)[None]  # noqa: E731
-        return Between(self(X, Y)[None], self.gradient(X, Y)[None], by_y[None], mixed)
+        return Between(
+            self(X, Y)[None],
+            lambda: self.gradient(X, Y)[None],
+            lambda: self.gradient(Y, X).transpose(0, 1)[None],  # a kernel is symmetric
+            lambda full: self._mixed(X, Y, full=full)[None],
+        )
 
     def _mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool) -> Float[Tensor, "u w d *d"]:
         """d_k d_l' k(x_i, y_j), the derivative in both arguments (5.12); by autograd, one pass for each i and k."""

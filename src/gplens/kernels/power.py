@@ -46,11 +46,11 @@ class Power(Kernel):
         return self._section(self.kernel.along_diagonal(line))
 
     def _section(self, inner: Section) -> Section:
-        slope = self._raise(inner.values, 1)[:, None]
+        slope = self._raise(inner.values, 1)
         return Section(
             self._raise(inner.values, 0),
-            lambda U, V: inner.pull_back(U, V * slope),
-            lambda W: inner.by_node(W * slope),
+            lambda W: inner.pull_back(W.times(slope)),
+            lambda W: inner.by_node(W * slope[:, None]),
         )
 
     def between(self, left: Line, right: Line) -> Between:
@@ -64,7 +64,8 @@ class Power(Kernel):
             outer = inner.by_x[..., None] * inner.by_y[..., None, :]
             return first[..., None] * inner.mixed(True) + second[..., None] * outer
 
-        return Between(self._raise(inner.values, 0), first * inner.by_x, first * inner.by_y, mixed)
+        values = self._raise(inner.values, 0)
+        return Between(values, lambda: first * inner.by_x, lambda: first * inner.by_y, mixed)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """sqrt(p) times as long, as a power of the RBF kernel is; no shorter than the kernel inside."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.form import Form
 from gplens.line import Line, Section
 from gplens.shapes import Batch
+from gplens.weights import Weights
 
 
 class Profile(ABC):
@@ -82,16 +83,17 @@ class Radial:
     def section(self, h: Profile) -> Section:
         """d_k k = 2 h' (x0 + t d - z)_k / l_k, the sum over q taken before the features are touched (4.3)."""
         (profile, slope), points, t = h.jet(self.r2), self.points, self.line.t
-        slope, inverse = slope[:, None], (1 / points.scale).expand(len(points.centre))
+        inverse = (1 / points.scale).expand(len(points.centre))
 
-        def pull_back(U: Float[Tensor, "b p a q"], V: Float[Tensor, "b a q n"]) -> Form:
-            U, V = 2 * U, V * slope
-            over_q, moment = U.flatten(2) @ V.flatten(1, 2), (U * t[:, None, None]).flatten(2) @ _over_n(V)
-            moved = ((over_q * -points.factor, points.pulled),), ((moment[..., 0], inverse**2, self.line.d),)
-            return Line(self.x0, self.d, t).start(over_q.sum(2), inverse) + Form(*moved)
+        def pull_back(W: Weights) -> Form:
+            W = W.scaled(2.0).times(slope)
+            over_q = W.over_nodes()
+            moved = Form(own=((W.moment(t), inverse**2, self.line.d),))
+            moved = moved + Line(self.x0, self.d, t).start(over_q.sum(2), inverse)
+            return moved + Form(shared=((over_q.mul_(-points.factor), points.pulled),))
 
         def by_node(W: Float[Tensor, "b p q n"]) -> Float[Tensor, "b p q d"]:
-            W = 2 * W * slope
+            W = 2 * W * slope[:, None]
             x = self.x0[:, None] + t[:, :, None] * self.d[:, None]
             return (W.sum(3, keepdim=True) * x[:, None] - W @ points.z) * inverse
 
@@ -112,10 +114,6 @@ class Radial:
             return (x0 * by_x0 + d * by_d - (z * by_z).sum(1)) / self.points.scale**2
         total = x0[:, :, None] * by_x0[:, None] + d[:, :, None] * by_d[:, None] - z.T @ by_z
         return total / (self.points.scale * self.points.scale[:, None])
-
-
-def _over_n(V: Float[Tensor, "b a q n"]) -> Float[Tensor, "b aq 1"]:
-    return V.sum(3).flatten(1)[..., None]
 
 
 def _sum(weights: Float[Tensor, "b n"]) -> Float[Tensor, "b 1"]:

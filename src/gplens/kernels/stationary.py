@@ -69,19 +69,19 @@ class Stationary(Kernel, Profile):
         r2 = gap**2 * norm2[:, None, None]
         slope, bend, direction = 2 * self.slope(r2), self.bend(r2), e / self.lengthscale
         unit = direction / torch.where(norm2 > 0, norm2, 1).sqrt()[:, None]
-        by_x = (slope * gap)[..., None] * direction[:, None, None]
+        along = (slope * gap)[..., None]
 
-        def matrix(isotropic: Float[Tensor, "b *qp"], along: Float[Tensor, "b *qp"], full: bool) -> Tensor:
+        def matrix(isotropic: Float[Tensor, "b *qp"], ahead: Float[Tensor, "b *qp"], full: bool) -> Tensor:
             own = unit.view(len(unit), *[1] * (isotropic.ndim - 1), -1)
             if not full:
-                return isotropic[..., None] * rho - along[..., None] * own**2
-            outer = along[..., None, None] * own[..., None] * own[..., None, :]
+                return isotropic[..., None] * rho - ahead[..., None] * own**2
+            outer = ahead[..., None, None] * own[..., None] * own[..., None, :]
             return isotropic[..., None, None] * torch.diag(rho) - outer
 
         return Between(
             self.profile(r2),
-            by_x,
-            -by_x,
+            lambda: along * direction[:, None, None],
+            lambda: -along * direction[:, None, None],
             lambda full: matrix(-slope, bend, full),
             lambda H, full: matrix(-(H * slope).sum((1, 2)), (H * bend).sum((1, 2)), full),
         )

@@ -9,12 +9,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.paths import nodes
+from gplens.paths.gain import gain, ratio
+from gplens.paths.panels import LAST, Panels
 from gplens.paths.rules import Integral, Integrand, Rule, allowed
 
-ORDERS = (6, 7, 15)
-"""Gauss nodes of the first look at a short panel, of the first look at a longer one, and of every later look."""
-SHORT = 1.5
-"""Lengthscales up to which a panel is short. Recipe: benchmarks/blocks.py prints the nodes that are used."""
+REACHES = {4: 1.25, 5: 1.75, 7: 3.0}
+"""Gauss nodes of the first look at a panel, and the lengthscales up to which they do for a tolerance of 1e-6; for
+others by the order of the error, tolerance^(1/2n). Recipe: benchmarks/blocks.py prints the nodes that are used."""
 SECOND_LOOKS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 STALLED = 4
@@ -43,16 +44,16 @@ class Adaptive(Rule):
         rows = torch.arange(integrand.rows)
         first = (integrand.length / self.reach).ceil().clamp(1, self.panels).long()
         found, finer = _Refinement(integrand, tolerance, self.panels, rows, first).run(), tolerance
+        within, adds_up = _judge(integrand, found, tolerance)
         for _ in range(SECOND_LOOKS):
-            missed = _does_not_add_up(integrand, found, tolerance) & _within(integrand, found, tolerance)
-            first = (4 * first).clamp(max=self.panels)
+            missed = within & ~adds_up
             if not missed.any():
                 break
-            finer /= 10
+            first, finer = (4 * first).clamp(max=self.panels), finer / 10
             again = _Refinement(integrand, finer, self.panels, rows[missed], first[missed]).run()
-            found = _replaced(found, missed, again)
-        converged = _within(integrand, found, tolerance) & ~_does_not_add_up(integrand, found, tolerance)
-        return Integral(found.values, found.error, found.nodes, converged)
+            found = found.replaced(missed, again)
+            within, adds_up = _judge(integrand, found, tolerance)
+        return Integral(found.values, found.error, found.nodes, within & adds_up)
 
 
 @final
@@ -62,51 +63,24 @@ class _Found:
 
     values: Float[Tensor, "b o d"]
     error: Float[Tensor, "b o d"]
+    worst: Float[Tensor, "b o"]
+    """The sum over panels of the largest error of a feature."""
     nodes: Int[Tensor, " b"]
 
+    def replaced(self, rows: Bool[Tensor, " b"], again: "_Found") -> "_Found":
+        """Some of the paths done again."""
+        used = self.nodes.clone()
+        used[rows] += again.nodes
+        values, error = self.values.index_put((rows,), again.values), self.error.index_put((rows,), again.error)
+        return _Found(values, error, self.worst.index_put((rows,), again.worst), used)
 
-def _within(integrand: Integrand, found: _Found, tolerance: float) -> Bool[Tensor, " b"]:
-    """Whether the estimated errors are as small as they should be."""
-    limit = allowed(integrand, torch.arange(integrand.rows), found.values, tolerance)
-    return (found.error <= limit[..., None]).flatten(1).all(1)
 
-
-def _does_not_add_up(integrand: Integrand, found: _Found, tolerance: float) -> Bool[Tensor, " b"]:
+def _judge(integrand: Integrand, found: _Found, tolerance: float) -> tuple[Bool[Tensor, " b"], Bool[Tensor, " b"]]:
+    """Whether the estimated errors are as small as they should be (4.9), and whether the attributions add up (4.4)."""
+    rows = torch.arange(integrand.rows)
+    limit = allowed(integrand, rows, found.values, tolerance)
     gap = (found.values.sum(2) - integrand.change).abs()
-    limit = allowed(integrand, torch.arange(integrand.rows), found.values, tolerance)
-    return (gap > limit + integrand.gap_floor).any(1)
-
-
-def _replaced(found: _Found, rows: Bool[Tensor, " b"], again: _Found) -> _Found:
-    used = found.nodes.clone()
-    used[rows] += again.nodes
-    mask = rows[:, None, None]
-    values, error = found.values.masked_scatter(mask, again.values), found.error.masked_scatter(mask, again.error)
-    return _Found(values, error, used)
-
-
-@dataclass
-class _Panels:
-    """Pieces [start, start + width] of paths, each with the index of its path."""
-
-    owner: Int[Tensor, " s"]
-    start: Float[Tensor, " s"]
-    width: Float[Tensor, " s"]
-
-    @staticmethod
-    def equal(count: Int[Tensor, " b"]) -> "_Panels":
-        owner = torch.repeat_interleave(torch.arange(len(count)), count)
-        first = torch.repeat_interleave(count.cumsum(0) - count, count)
-        width = 1 / count[owner].double()
-        return _Panels(owner, (torch.arange(len(owner)) - first) * width, width)
-
-    def take(self, mask: Bool[Tensor, " s"]) -> "_Panels":
-        return _Panels(self.owner[mask], self.start[mask], self.width[mask])
-
-    def halves(self) -> "_Panels":
-        half = self.width / 2
-        start = torch.stack([self.start, self.start + half], dim=1).flatten()
-        return _Panels(self.owner.repeat_interleave(2), start, half.repeat_interleave(2))
+    return (found.worst <= limit).all(1), (gap <= limit + integrand.gap_floor).all(1)
 
 
 class _Refinement:
@@ -121,69 +95,87 @@ class _Refinement:
         first: Int[Tensor, " b"],
     ) -> None:
         self.integrand, self.tolerance, self.most, self.rows = integrand, tolerance, most, rows
-        self.pending = _Panels.equal(first)
-        shape = (len(rows), integrand.change.shape[1], 0)
-        self.values: Tensor = torch.zeros(shape)
-        self.error: Tensor = torch.zeros(shape)
+        self.pending = Panels.equal(first)
+        self.change = integrand.change[rows]
+        self.values: Tensor | None = None
+        self.error: Tensor | None = None
+        self.worst = torch.zeros_like(self.change)
         self.nodes = torch.zeros(len(rows), dtype=torch.long)
-        self.excess = torch.full((len(rows),), torch.inf, dtype=integrand.change.dtype)
+        self.excess = torch.full((len(rows),), torch.inf, dtype=self.change.dtype)
         self.stalled = torch.zeros(len(rows), dtype=torch.long)
 
     def run(self) -> _Found:
         """Rounds until no panel is left that could be better."""
-        looks = 0
+        order = self._first()
         while len(self.pending.owner):
-            values, error = self._look() if looks == 0 else self._evaluate(self.pending, ORDERS[2])
-            worse = self._settle(values, error)
-            self.pending = self.pending.take(worse)
-            if looks:
-                self.pending = self.pending.halves()
-            looks += 1
-        return _Found(self.values, self.error, self.nodes)
+            worse = self._settle(*self._look(order))
+            self.pending, order = self.pending.take(worse).refined(order[worse])
+        assert self.values is not None
+        assert self.error is not None
+        return _Found(self.values, self.error, self.worst, self.nodes)
 
-    def _look(self) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
-        """The first look, with fewer nodes on short panels."""
-        short = self.integrand.length[self.rows[self.pending.owner]] * self.pending.width <= SHORT
-        if short.all() or not short.any():
-            return self._evaluate(self.pending, ORDERS[0 if short.all() else 1])
-        first = self._evaluate(self.pending.take(short), ORDERS[0])
-        second = self._evaluate(self.pending.take(~short), ORDERS[1])
-        back = torch.cat([short.nonzero(), (~short).nonzero()])[:, 0].argsort()
-        return torch.cat([first[0], second[0]])[back], torch.cat([first[1], second[1]])[back]
+    def _first(self) -> Int[Tensor, " s"]:
+        """Fewer nodes for shorter panels and larger tolerances."""
+        length = self.integrand.length[self.rows[self.pending.owner]] * self.pending.width
+        limits = [reach * (self.tolerance / 1e-6) ** (0.5 / order) for order, reach in REACHES.items()]
+        return torch.tensor([*REACHES, LAST])[torch.bucketize(length, length.new_tensor(limits))]
 
-    def _evaluate(self, panels: _Panels, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
-        """Kronrod sums of panels and their distance to the Gauss sums."""
+    def _look(self, order: Int[Tensor, " s"]) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
+        """All pending panels, those of one order together."""
+        kinds = order.unique().tolist()
+        if len(kinds) == 1:
+            return self._evaluate(self.pending, kinds[0])
+        masks = [order == kind for kind in kinds]
+        each = [self._evaluate(self.pending.take(mask), kind) for kind, mask in zip(kinds, masks, strict=True)]
+        back = torch.cat([mask.nonzero()[:, 0] for mask in masks]).argsort()
+        values, difference = (torch.cat(parts)[back] for parts in zip(*each, strict=True))
+        return values, difference
+
+    def _evaluate(self, panels: Panels, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
+        """Kronrod sums of panels and what they differ by from the Gauss sums."""
         t, w, gauss = nodes.gauss_kronrod(order)
         weights = torch.as_tensor(np.stack([w, w - gauss])) * panels.width[:, None, None]
         t = panels.start[:, None] + panels.width[:, None] * torch.as_tensor(t)
         found = self.integrand.sums(self.rows[panels.owner], t, weights)
         self.nodes.index_add_(0, panels.owner, torch.full_like(panels.owner, t.shape[1]))
-        return found[:, 0], found[:, 1].abs()
+        return found[:, 0], found[:, 1]
 
-    def _settle(self, values: Float[Tensor, "s o d"], error: Float[Tensor, "s o d"]) -> Bool[Tensor, " s"]:
+    def _settle(self, values: Float[Tensor, "s o d"], difference: Float[Tensor, "s o d"]) -> Bool[Tensor, " s"]:
         """Add up what is good enough, and say which panels are not: those above their share of the tolerance."""
-        if self.values.shape[2] == 0:
-            self.values, self.error = (values.new_zeros(len(self.rows), *values.shape[1:]) for _ in range(2))
-        owner = self.pending.owner
-        all_values, all_error = self.values.index_add(0, owner, values), self.error.index_add(0, owner, error)
-        share = self._limit(all_values)[owner] * self.pending.width[:, None]
-        worse = (error > share[..., None]).flatten(1).any(1) & self._may_go_on(all_values, all_error)[owner]
-        self.values.index_add_(0, owner[~worse], values[~worse])
-        self.error.index_add_(0, owner[~worse], error[~worse])
+        total = self._with(self.values, values)
+        part = self._gain(total, difference.sum(2))[self.pending.owner]
+        error = difference.abs_().mul_(part[..., None])
+        limit, worst = allowed(self.integrand, self.rows, total, self.tolerance), error.amax(2)
+        excess = ratio(self._with(self.worst, worst), limit).amax(1)
+        share = limit[self.pending.owner] * self.pending.width[:, None]
+        worse = (worst > share).any(1) & self._may_go_on(excess)[self.pending.owner]
+        if not worse.any():
+            self.values, self.error, self.worst = total, self._with(self.error, error), self._with(self.worst, worst)
+            return worse
+        done = ~worse
+        self.values, self.error = self._with(self.values, values, done), self._with(self.error, error, done)
+        self.worst = self._with(self.worst, worst, done)
         return worse
 
-    def _may_go_on(self, values: Float[Tensor, "b o d"], error: Float[Tensor, "b o d"]) -> Bool[Tensor, " b"]:
+    def _with(self, settled: Tensor | None, own: Tensor, chosen: Bool[Tensor, " s"] | None = None) -> Tensor:
+        """The sums of the paths with those of the pending panels, or of some of them, added."""
+        owner = self.pending.owner
+        if settled is None and chosen is None and len(owner) == len(self.rows):
+            return own  # one panel for each path
+        settled = own.new_zeros(len(self.rows), *own.shape[1:]) if settled is None else settled
+        return settled.index_add(0, owner, own) if chosen is None else settled.index_add(0, owner[chosen], own[chosen])
+
+    def _gain(self, total: Float[Tensor, "b o d"], difference: Float[Tensor, "s o"]) -> Float[Tensor, "b o"]:
+        """How much nearer Kronrod's sums are than Gauss's to what the attributions add up to, with a margin  (4.9a)."""
+        if not bool(self.integrand.gap_floor.isfinite().all()):
+            return torch.ones_like(self.change)  # a named approximation, which does not add up
+        kronrod = total.sum(2) - self.change
+        gauss = kronrod - torch.zeros_like(kronrod).index_add_(0, self.pending.owner, difference)
+        return gain(kronrod.abs(), gauss.abs())
+
+    def _may_go_on(self, excess: Float[Tensor, " b"]) -> Bool[Tensor, " b"]:
         """Paths that miss the tolerance, still gain by refinement, and have panels left."""
-        excess = self._excess(values, error)
         self.stalled = torch.where(excess > self.excess * 2 / 3, self.stalled + 1, 0)
         self.excess = excess
         count = torch.bincount(self.pending.owner, minlength=len(self.rows))
         return (excess > 1) & (self.stalled < STALLED) & (count < self.most)
-
-    def _limit(self, values: Float[Tensor, "b o d"]) -> Float[Tensor, "b o"]:
-        return allowed(self.integrand, self.rows, values, self.tolerance)
-
-    def _excess(self, values: Float[Tensor, "b o d"], error: Float[Tensor, "b o d"]) -> Float[Tensor, " b"]:
-        """The largest error of a path in units of what is allowed."""
-        ratio = error / self._limit(values)[..., None]
-        return ratio.nan_to_num(nan=0.0, posinf=torch.inf).flatten(1).amax(1)  # 0/0: nothing moves, no error

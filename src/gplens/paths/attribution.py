@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.functional import Functional
-from gplens.paths.engine import PathGradient
+from gplens.paths.engine import PathGradient, joined
 from gplens.paths.rules import FixedRule, Integral, Rule
 from gplens.paths.sampling import answer_by_sampling
 from gplens.process import Process
@@ -88,10 +88,10 @@ def _joined(parts: list[Attribution]) -> Attribution:
 
     def each(field: Callable[[Attribution], Tensor | None]) -> Tensor | None:
         tensors = [tensor for part in parts if (tensor := field(part)) is not None]
-        return torch.cat(tensors) if tensors else None
+        return joined(tensors) if tensors else None
 
     integral = Integral(
-        torch.cat([part.integral.values for part in parts]),
+        joined([part.integral.values for part in parts]),
         each(lambda part: part.integral.error),
         torch.cat([part.integral.nodes for part in parts]),
         each(lambda part: part.integral.converged),

@@ -47,7 +47,11 @@ class PathGradient(Integrand):
 
     @cached_property
     def _ends(self) -> Float[Tensor, "e o"]:
-        return self._target(torch.cat([self.x, self.x0]))
+        """At t = 1 of the lines, then at their starts: at t = 0 of one more line where all share it."""
+        if len(self.x0) > 1:
+            return joined([self._target(Line.at(self.x)), self._target(Line.at(self.x0))])
+        d = torch.cat([self.d, torch.zeros_like(self.x0)])
+        return self._target(Line(self.x0, d, d.new_ones(len(d), 1)))
 
     @property
     def change(self) -> Float[Tensor, "b o"]:
@@ -87,33 +91,40 @@ class PathGradient(Integrand):
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
         """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of bounded memory."""
-        block = self._block(t.shape[1], weights.shape[1])
-        pieces = zip(rows.split(block), t.split(block), weights.split(block), strict=True)
-        return torch.cat([self._sums(*piece) for piece in pieces])
+        block, channels = self._block(t.shape[1], weights.shape[1]), weights.shape[1] * len(self.outputs)
+        found = self.d.new_empty(len(rows), channels, self.d.shape[1])
+        for piece in zip(rows.split(block), t.split(block), weights.split(block), found.split(block), strict=True):
+            self._sums(*piece)
+        return found.unflatten(1, (weights.shape[1], len(self.outputs)))
 
     def _sums(
-        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
-    ) -> Float[Tensor, "s r o d"]:
+        self,
+        rows: Int[Tensor, " s"],
+        t: Float[Tensor, "s q"],
+        weights: Float[Tensor, "s r q"],
+        out: Float[Tensor, "s ro d"],
+    ) -> None:
         d, x0 = self.d[rows], self.x0 if self.x0.shape[0] == 1 else self.x0[rows]
         marginals = self.process.along(Line(x0, d, t))
         jet = self.functional.jet(marginals, self.outputs)
         w = weights[:, :, None, None]
         wm = (w * jet.by_m[:, None]).flatten(1, 2)
         wv = None if jet.by_v is None else (w * jet.by_v[:, None]).flatten(1, 2)
-        pulled = marginals.pull_back(wm, wv).evaluate((len(d), wm.shape[1], d.shape[1]), d).to(d.dtype)
-        return pulled.mul_(d[:, None]).unflatten(1, (weights.shape[1], len(self.outputs)))  # (4.1)
+        marginals.pull_back(wm, wv).evaluate(out).mul_(d[:, None])  # (4.1)
 
     def _block(self, nodes: int, channels: int) -> int:
         """Rows whose temporaries fit into the memory: those of the process, and the features of all channels."""
         p = channels * len(self.outputs)
         return rows_within(self.memory, self.process.floats(nodes, p) + 4 * p * self.process.features)
 
-    def _target(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b o"]:
-        pieces = X.split(self._block(1, 1))
-        return torch.cat([self._values(piece) for piece in pieces])
+    def _target(self, line: Line) -> Float[Tensor, "b o"]:
+        pieces = line.split(self._block(1, 1))
+        return joined([self.functional.jet(self.process.along(piece), self.outputs).value[:, :, 0] for piece in pieces])
 
-    def _values(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b o"]:
-        return self.functional.jet(self.process.along(Line.at(X)), self.outputs).value[:, :, 0]
+
+def joined(pieces: list[Tensor]) -> Tensor:
+    """One after the other; a single one as it is, which spares a copy of the result."""
+    return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
 
 def rows_within(memory: int, floats: int) -> int:

@@ -10,6 +10,7 @@ from torch import Tensor
 from gplens.line import Line
 from gplens.links.link import Link
 from gplens.pairs import Nodes, Pairs
+from gplens.paths.gain import gain
 from gplens.paths.nodes import gauss_kronrod, gauss_legendre
 from gplens.process import Process
 
@@ -23,29 +24,37 @@ def covariance(
     link: Link,
     x0: Float[Tensor, "#b d"],
     x: Float[Tensor, "b d"],
+    values: Float[Tensor, "b d"],
     order: int,
     *,
     full: bool,
 ) -> tuple[Matrix, Matrix]:
-    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2), and its distance to the same with the Gauss nodes alone."""
-    d, (t, w, _) = x - x0, (torch.as_tensor(part) for part in gauss_kronrod(order))
-    fine = _added(process, latent, link, _grid(process, x0, d, t, w), full=full)
-    coarse = _added(
-        process, latent, link, _grid(process, x0, d, *map(torch.as_tensor, gauss_legendre(order))), full=full
-    )
+    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2), and its error.
+
+    That is the distance to the same with the Gauss nodes alone, times what the finer nodes are seen to gain on the
+    attributions, which are known  (5.14a).
+    """
+    d, (t, w, _) = x - x0, map(torch.as_tensor, gauss_kronrod(order))
+    gauss = map(torch.as_tensor, gauss_legendre(order))
+    fine, first = _added(process, latent, link, _grid(process, x0, d, t, w), full=full)
+    coarse, coarse_first = _added(process, latent, link, _grid(process, x0, d, *gauss), full=full)
     outer = d[:, :, None] * d[:, None] if full else d**2
-    return outer * fine, (outer * (fine - coarse)).abs()
+    missed, coarsely_missed = (((d * one - values).abs()).amax(1) for one in (first, coarse_first))
+    gained = gain(missed, coarsely_missed).view(-1, *[1] * (outer.ndim - 1))
+    return outer * fine, gained * (outer * (fine - coarse)).abs()
 
 
-def _added(process: Process, latent: int, link: Link, grid: "_Grid", *, full: bool) -> Matrix:
-    """The covariance of IG_k / d_k and IG_l / d_l on a grid of pairs."""
+def _added(
+    process: Process, latent: int, link: Link, grid: "_Grid", *, full: bool
+) -> tuple[Matrix, Float[Tensor, "b d"]]:
+    """The covariance of IG_k / d_k and IG_l / d_l on a grid of pairs, and IG_k / d_k itself."""
     pairs = process.pairs(grid.left, grid.right, latent)
     weights = grid.double.expand_as(pairs.c)
     second = grid.of_paths(_sum(pairs, _Moments.of(link, pairs), weights, full=full))
     first = grid.of_paths(_slope(pairs.left, link, grid.single))
     if not full:
-        return second - first**2
-    return (second + second.mT) / 2 - first[:, :, None] * first[:, None]
+        return second - first**2, first
+    return (second + second.mT) / 2 - first[:, :, None] * first[:, None], first
 
 
 @final
@@ -120,10 +129,15 @@ def _sum(pairs: Pairs, E: _Moments, w: Float[Tensor, "b q p"], *, full: bool) ->
     """sum_qp w_qp (5.1): what is multiplied by m_k and v_k, by m_l' and v_l', then c_k c_l' and c_kl'."""
     x, y, c_k, c_l = pairs.left, pairs.right, pairs.c_k, pairs.c_l
     weighted = _Moments(*(w * part for part in E))
-    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + torch.einsum("bqp,bqpl->bql", weighted.E21, c_l)
-    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + torch.einsum("bqp,bqpl->bql", weighted.E31, c_l) / 2
-    to_m, to_v = torch.einsum("bqp,bqpk->bpk", weighted.E12, c_k), torch.einsum("bqp,bqpk->bpk", weighted.E13, c_k) / 2
+    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + _over(weighted.E21, c_l)
+    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + _over(weighted.E31, c_l) / 2
+    to_m, to_v = _over(weighted.E12.mT, c_k), _over(weighted.E13.mT, c_k) / 2
     products = [(x.m_k, by_m), (x.v_k, by_v), (to_m, y.m_k), (to_v, y.v_k)]
-    products += [((weighted.E22[..., None] * c_k).flatten(1, 2), c_l.flatten(1, 2))]
+    products += [((weighted.E22[..., None] * c_k.transpose(1, 2)).flatten(1, 2), c_l.flatten(1, 2))]
     total = pairs.gradients(weighted.E11, full)
     return total + torch.stack([a.mT @ b if full else (a * b).sum(1) for a, b in products]).sum(0)
+
+
+def _over(weights: Float[Tensor, "b p q"], c: Float[Tensor, "b p q d"]) -> Float[Tensor, "b p d"]:
+    """The weighted sum over the nodes at which the gradient is taken."""
+    return (weights[:, :, None] @ c)[:, :, 0]

@@ -18,10 +18,10 @@ from gplens.uncertainty.draws import check_size, draw, variance
 from gplens.uncertainty.paths import PathDraws
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
-ORDERS = (6, 7, 10, 15, 22, 31, 47)
+ORDERS = (4, 5, 7, 10, 15, 22, 31, 47)
 """Gauss nodes that are tried, with their Kronrod extension, until the two agree."""
-SHORT = 1.3
-"""Lengthscales of a path that begins with the fewest nodes."""
+SHORT = (1.0, 1.4)
+"""Lengthscales of paths that begin with the first two, for a tolerance of 1e-6. Recipe: scripts/kronrod_gain.py"""
 
 
 @final
@@ -67,7 +67,7 @@ class Inquiry:
     def answer(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], values: Float[Tensor, "b o d"]) -> Spread:
         """Blocks of inputs whose paths are about as long, and the draws of one input after the other."""
         origins = x0.expand_as(x)
-        found = _exact(self, x, x0) if self.closed else _by_draws(self, x, origins, values)
+        found = _exact(self, x, x0, values) if self.closed else _by_draws(self, x, origins, values)
         if not isinstance(self.request, Samples):
             return found.spread
         draws = [self._draws(self.request, x[i], origins[i], int(found.order[i]), i) for i in range(len(x))]
@@ -94,9 +94,10 @@ class Inquiry:
         return all(link is not None and not link.needs_variance for link in self.links)
 
     def orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
-        """Where to begin in ORDERS: the first for short paths, then three Kronrod nodes for a lengthscale."""
+        """Where to begin in ORDERS: the first two for short paths, then three Kronrod nodes for a lengthscale."""
         length = self.process.length(Line(x0, x - x0, x.new_zeros(len(x), 0)))
-        return torch.bucketize(length, length.new_tensor([SHORT, *((2 * order + 1) / 3 for order in ORDERS[1:-1])]))
+        short = [reach * (self.tolerance / 1e-6) ** (0.5 / order) for order, reach in zip(ORDERS, SHORT, strict=False)]
+        return torch.bucketize(length, length.new_tensor(short + [(2 * order + 1) / 3 for order in ORDERS[2:-1]]))
 
     def paths(self, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], order: int, *, full: bool) -> PathDraws:
         """The latent functions of all outputs together, on one path."""
@@ -119,14 +120,17 @@ class _Found:
     """Kronrod's order at which each path was settled."""
 
 
-def _exact(inquiry: Inquiry, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> _Found:
+def _exact(
+    inquiry: Inquiry, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], attributions: Float[Tensor, "b o d"]
+) -> _Found:
     """Covariances, or variances, with more nodes for the paths that need them."""
     full = inquiry.request.covariances
     shape = (len(x), len(inquiry.outputs), *x.shape[1:] * (2 if full else 1))
     values, converged, level = x.new_empty(shape), torch.zeros(len(x), dtype=torch.bool), inquiry.orders(x, x0)
     for i, order in enumerate(ORDERS):
         for rows in _blocks(inquiry, ~converged & (level <= i), order):
-            found, error = _covariances(inquiry, x[rows], x0 if len(x0) == 1 else x0[rows], order, full=full)
+            origins = x0 if len(x0) == 1 else x0[rows]
+            found, error = _covariances(inquiry, x[rows], origins, attributions[rows], order, full=full)
             values[rows], converged[rows] = found, _small(error, found, inquiry.tolerance)
             level[rows] = i
     variances = values.diagonal(dim1=2, dim2=3) if full else values
@@ -143,10 +147,17 @@ def _blocks(inquiry: Inquiry, pending: Bool[Tensor, " b"], order: int) -> tuple[
 
 
 def _covariances(
-    inquiry: Inquiry, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], order: int, *, full: bool
+    inquiry: Inquiry,
+    x: Float[Tensor, "b d"],
+    x0: Float[Tensor, "#b d"],
+    attributions: Float[Tensor, "b o d"],
+    order: int,
+    *,
+    full: bool,
 ) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o d *d"]]:
-    links = zip(inquiry.outputs, inquiry.links, strict=True)
-    each = [covariance(inquiry.process, i, link, x0, x, order, full=full) for i, link in links if link is not None]
+    own = zip(inquiry.outputs, inquiry.links, attributions.unbind(1), strict=True)
+    process = inquiry.process
+    each = [covariance(process, i, link, x0, x, IG, order, full=full) for i, link, IG in own if link is not None]
     values, errors = zip(*each, strict=True)
     return torch.stack(values, dim=1), torch.stack(errors, dim=1)
 
