@@ -17,6 +17,7 @@ from gplens.functional import Functional
 from gplens.likelihood import Likelihood
 from gplens.links.softmax.mixed import correlated
 from gplens.memory import budget
+from gplens.mixture import mixed
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Question
 from gplens.paths.rules import Rule
@@ -182,6 +183,8 @@ def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted)
             "Pass the likelihood that the model was fitted with."
         )
     process, functional = adapted.process, target.bind(likelihood)
+    if adapted.draws is not None:
+        return process, mixed(functional, adapted.draws)
     sources = process.sources() if functional.independent else None
     if sources is not None:
         return sources.process, correlated(functional, sources.weights, sources.noise)

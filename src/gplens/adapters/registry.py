@@ -34,6 +34,8 @@ class Adapted:
     """Whether the inference holds for the model's own likelihood alone."""
     columns: tuple[str, ...] | None = None
     """The names of the features that the model was fitted on, where it knows them."""
+    draws: tuple[int, ...] | None = None
+    """How many latent functions each output is a mixture of (MATH 2.15), where the model has draws of them."""
 
     def agreed(self, likelihood: Likelihood) -> Likelihood:
         """A given likelihood, unless the model was conditioned through another kind."""
