@@ -10,12 +10,11 @@ from gpytorch.likelihoods import SoftmaxLikelihood
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from gpytorch.likelihoods.likelihood import _OneDimensionalLikelihood
 from gpytorch.models import GP, ApproximateGP, ExactGP
-from gpytorch.variational._variational_strategy import _VariationalStrategy
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, check, prior_variance
-from gplens.adapters.gpytorch.copies import frozen_copy
+from gplens.adapters.gpytorch.copies import frozen_copy, keep_jitter
 from gplens.adapters.gpytorch.exact import read_exact
 from gplens.adapters.gpytorch.likelihoods import read_gaussian, read_one_dimensional, read_softmax
 from gplens.adapters.gpytorch.memory import remembered
@@ -69,17 +68,9 @@ def _(likelihood: HostLikelihood) -> Likelihood:
     )
 
 
-def _keep_jitter(model: ApproximateGP, copy: ApproximateGP) -> None:
-    """GPyTorch's jitter depends on the dtype; the copy in float64 keeps that of the model it was made from."""
-    for original, own in zip(model.modules(), copy.modules(), strict=True):
-        if isinstance(original, _VariationalStrategy) and "_jitter_val" in vars(original):
-            vars(own)["_jitter_val"] = original.jitter_val
-
-
 def _read(model: Any, read: Callable[[Any, Tensor], tuple[Process, tuple[str, ...]]], points: Tensor) -> Reading:
     copy = frozen_copy(model, torch.float64)
-    if isinstance(model, ApproximateGP):
-        _keep_jitter(model, copy)
+    keep_jitter(model, copy)
     process, notes = read(copy, points)
     same = next(model.parameters()).dtype == torch.float64
     hosts = [(copy, DOUBLE)] if same else [(copy, DOUBLE), (frozen_copy(model), SINGLE)]

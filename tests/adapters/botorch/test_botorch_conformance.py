@@ -1,0 +1,14 @@
+"""Every BoTorch model of the zoo, held to what gplens owes to every host."""
+
+from collections.abc import Callable
+
+import pytest
+from botorch_zoo import EVERY_MODEL
+
+from conformance.hosts import EVERY_CHECK, HostCase
+
+
+@pytest.mark.parametrize("case", EVERY_MODEL, ids=repr)
+@pytest.mark.parametrize("check", EVERY_CHECK, ids=lambda check: check.__name__)
+def test_contract(case: HostCase, check: Callable[[HostCase], None]) -> None:
+    check(case)
