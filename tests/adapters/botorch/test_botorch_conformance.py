@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from botorch_zoo import EVERY_MODEL
+from botorch_zoo import BY_NUTS, EVERY_MODEL
 
 from conformance.hosts import EVERY_CHECK, HostCase
 
@@ -12,3 +12,10 @@ from conformance.hosts import EVERY_CHECK, HostCase
 @pytest.mark.parametrize("check", EVERY_CHECK, ids=lambda check: check.__name__)
 def test_contract(case: HostCase, check: Callable[[HostCase], None]) -> None:
     check(case)
+
+
+def test_contract_of_models_fitted_by_nuts() -> None:
+    """In one test, so that the sampler is compiled once."""
+    for case in BY_NUTS:
+        for check in EVERY_CHECK:
+            check(case)

@@ -72,7 +72,7 @@ def agree(
     return f"m and v equal the host's in {dtype} to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
 
 
-def prior_variance(model: Any, points: Float[Tensor, "k d"]) -> Float[Tensor, ""]:
+def prior_variance(model: Any, points: Float[Tensor, "*s k d"]) -> Float[Tensor, ""]:
     """The largest k(x,x): where data have brought v down to nothing, rounding is still of this scale."""
     with torch.no_grad(), without_warnings_of_jitter():
         return model.forward(points).variance.max().double()
