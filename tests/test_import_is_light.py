@@ -5,7 +5,20 @@ import sys
 
 import pytest
 
-HEAVY = ["gpytorch", "botorch", "sklearn", "pandas", "polars", "ray", "matplotlib", "captum", "scipy", "shap", "numba"]
+HEAVY = [
+    "gpytorch",
+    "botorch",
+    "sklearn",
+    "pandas",
+    "polars",
+    "ray",
+    "matplotlib",
+    "captum",
+    "scipy",
+    "shap",
+    "numba",
+    "jax",
+]
 CODE = """
 import sys, gplens, torch
 X = torch.zeros(2, 1, dtype=torch.float64)

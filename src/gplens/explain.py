@@ -57,8 +57,8 @@ def explain(
     IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1).
 
     Args:
-        model: a fitted GPyTorch or scikit-learn Gaussian process, a gplens.Posterior, or gplens.Functions. It is left
-            as it was.
+        model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens.Posterior, or gplens.Functions. It
+            is left as it was.
         X: the inputs to explain: an array, tensor, pandas or polars frame, (rows, features).
         baseline: relative to what: a scalar, a vector, a row for each input, or an object of gplens.baselines.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.

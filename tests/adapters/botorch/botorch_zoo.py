@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from botorch.fit import fit_fully_bayesian_model_nuts, fit_gpytorch_mll
-from botorch.models import MixedSingleTaskGP, ModelListGP, SingleTaskGP, SingleTaskVariationalGP
+from botorch.models import MixedSingleTaskGP, ModelListGP, MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
 from botorch.models.map_saas import AdditiveMapSaasSingleTaskGP
 from botorch.models.transforms import ChainedOutcomeTransform, Log, Standardize
@@ -121,6 +121,15 @@ def mixed() -> Any:
     return fit(MixedSingleTaskGP(X, Y, cat_dims=[-1]))
 
 
+def tasks() -> Any:
+    """The example of MultiTaskGP: two functions, and the column that says which."""
+    X, (one, two) = uniform(torch.tensor([[0.0, 0.0], [1.0, 1.0]]).double(), 24, 5), (10, 14)
+    task = torch.cat([torch.zeros(one, 1), torch.ones(two, 1)]).double()
+    Y = torch.sin(4 * X[:, :1]) + X[:, 1:] * (1 + task)
+    torch.manual_seed(0)  # the correlations of tasks start at random
+    return fit(MultiTaskGP(torch.cat([X, task], dim=-1), Y, task_feature=-1))
+
+
 def variational() -> Any:
     X, Y = branin()
     torch.manual_seed(0)
@@ -214,6 +223,7 @@ EVERY_MODEL = [
     case("logarithms", logarithms, np.array([[30.0, 1.0], [0.7, 4.0]]), np.array([8.0, 2.0]), panels=16),
     case("Warp", warp, *CUBE),
     case("MixedSingleTaskGP", mixed, np.array([[0.9, 0.2, 1.0], [0.1, 0.7, 1.0]]), np.array([0.4, 0.5, 1.0])),
+    case("MultiTaskGP", tasks, np.array([[0.9, 0.2, 1.0], [0.1, 0.7, 1.0]]), np.array([0.4, 0.5, 1.0])),
     case("SingleTaskVariationalGP", variational, *PLANE),
     case("AdditiveMapSaasSingleTaskGP", additive, *CUBE),
     case("draws with input warping", partial(drawn, warping=True), np.array([[0.5, 0.6]]), np.array([0.2, 0.3])),

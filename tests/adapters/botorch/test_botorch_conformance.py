@@ -7,6 +7,10 @@ from botorch_zoo import BY_NUTS, EVERY_MODEL
 
 from conformance.hosts import EVERY_CHECK, HostCase
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Sparse invariant checks:UserWarning"
+)  # torch, where tasks are looked up
+
 
 @pytest.mark.parametrize("case", EVERY_MODEL, ids=repr)
 @pytest.mark.parametrize("check", EVERY_CHECK, ids=lambda check: check.__name__)

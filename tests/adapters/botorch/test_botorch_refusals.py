@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from botorch.models import KroneckerMultiTaskGP, ModelListGP, PairwiseGP, SingleTaskGP, SingleTaskVariationalGP
+from botorch.models import (
+    KroneckerMultiTaskGP,
+    ModelListGP,
+    MultiTaskGP,
+    PairwiseGP,
+    SingleTaskGP,
+    SingleTaskVariationalGP,
+)
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
 from botorch.models.transforms import Bilog, ChainedOutcomeTransform, Log, Power, Standardize
@@ -29,6 +36,9 @@ from torch import Tensor
 
 import gplens
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Sparse invariant checks:UserWarning"
+)  # torch, where tasks are looked up
 X, Y = branin()[0] / 15 + 0.4, branin()[1].abs() / 50 + 0.1
 
 
@@ -67,9 +77,10 @@ def test_input_transforms(transform: Callable[[], InputTransform], words: str) -
         (Bilog, "Bilog cannot be explained: .* Wanted were Standardize, Log"),
         (lambda: ChainedOutcomeTransform(a=Log(), b=Bilog()), "Bilog cannot be explained"),
         (lambda: Log(outputs=[0]), r"Log\(outputs=\[0\]\) has no posterior .* Use a ModelListGP"),
-        (lambda: ChainedOutcomeTransform(a=Log(), b=Log()), "two logarithms"),
+        (lambda: ChainedOutcomeTransform(a=Log(), b=Log()), "takes Log before a logarithm"),
+        (lambda: ChainedOutcomeTransform(a=Standardize(m=1), b=Log()), "Put the logarithm first"),
     ],
-    ids=["Power", "Bilog", "chain", "some outputs", "two logarithms"],
+    ids=["Power", "Bilog", "chain", "some outputs", "two logarithms", "logarithm last"],
 )
 def test_outcome_transforms(transform: Callable[[], OutcomeTransform], words: str) -> None:
     own = model(outcome_transform=Standardize(m=1))
@@ -98,6 +109,24 @@ def test_categories_that_change() -> None:
     inputs = torch.tensor([[0.2, 0.3, 1.0]]).double()
     with pytest.raises(ValueError, match=r"changes, by 1, a feature .* \(CategoricalKernel\)"):
         explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 0.0]))
+
+
+def test_tasks() -> None:
+    own = MultiTaskGP(torch.cat([X, (X[:, :1] > 0.7).double()], dim=1), Y, task_feature=2)
+    with pytest.raises(ValueError, match=r"column 2 is the task. .* explain one at a time"):
+        explain(own)
+    inputs = torch.tensor([[0.2, 0.3, 1.0]]).double()
+    with pytest.raises(ValueError, match=r"changes, by 1, a feature .* \(PositiveIndexKernel\)"):
+        explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 0.0]))
+    with pytest.raises(ValueError, match=r"the task, has \[2.0, 3.0\] in X, .* the model knows \[0, 1\]"):
+        explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 3.0]))
+
+
+def test_tasks_that_are_no_numbers_in_order() -> None:
+    own = MultiTaskGP(torch.cat([X, 2 * (X[:, :1] > 0.7).double()], dim=1), Y, task_feature=2)
+    inputs = torch.tensor([[0.2, 0.3, 2.0]]).double()
+    with pytest.raises(ValueError, match=r"The tasks have the values \[0, 2\]; wanted were 0, 1, 2"):
+        explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 2.0]))
 
 
 @pytest.mark.parametrize("baseline", [0.0, -1.0])

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from gplens.adapters.botorch.copies import double_copy
 from gplens.adapters.botorch.kernels import register
-from gplens.adapters.botorch.models import read_parts
+from gplens.adapters.botorch.models import check_points, read_parts
 from gplens.adapters.botorch.part import likelihood_of
 from gplens.adapters.botorch.printed import check_list
 from gplens.adapters.gpytorch.memory import remembered
@@ -22,6 +22,7 @@ register()
 
 @adapt.register
 def _(model: Model, points: Float[Tensor, "k d"]) -> Adapted:
+    check_points(model, points)
     return remembered(model, lambda: _read(model, points)).at(points)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from botorch.models.multitask import MultiTaskGP
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from jaxtyping import Float
@@ -13,6 +14,7 @@ from gplens.adapters.affine import Affine
 from gplens.adapters.agreement import compare
 from gplens.adapters.botorch.inputs import SAME, Smooth, smooth_inputs
 from gplens.adapters.botorch.outcomes import Outcome
+from gplens.adapters.botorch.tasks import read_task_prior
 from gplens.adapters.botorch.units import rescaled, warped
 from gplens.adapters.gpytorch.factor import cholesky, inverse
 from gplens.adapters.gpytorch.prior import Prior, read_prior
@@ -31,7 +33,8 @@ def read_exact(
     """Latent functions of raw inputs, in the units of the Gaussian outcome, from a copy of the model in float64."""
     Z, y = _training_data(model, latents)
     maps = [inputs or smooth_inputs(model, i) for i in range(latents)]
-    priors = [read_prior(model, i, torch.cat([Z[i, :8], maps[i](points)])) for i in range(latents)]
+    read = read_task_prior if isinstance(model, MultiTaskGP) else read_prior
+    priors = [read(model, i, torch.cat([Z[i, :8], maps[i](points)])) for i in range(latents)]
     posteriors, notes = _condition(model, priors, Z, y)
     pairs = zip(posteriors, outcome.scale.expand(latents), outcome.shift.expand(latents), strict=True)
     parts = [rescaled(posterior, scale, shift) for posterior, scale, shift in pairs]
@@ -59,9 +62,9 @@ def _condition(
     mu = torch.stack([prior.mean(z) for prior, z in zip(priors, Z, strict=True)])
     K = torch.stack([prior.kernel(z, z) for prior, z in zip(priors, Z, strict=True)])
     if len(priors) == 1 and not len(model.covar_module.batch_shape):
-        noisy = model.likelihood(MultivariateNormal(mu[0], to_linear_operator(K[0])), Z[0])
+        noisy = model.likelihood(MultivariateNormal(mu[0], to_linear_operator(K[0])), [Z[0]])
     else:
-        noisy = model.likelihood(MultivariateNormal(mu, to_linear_operator(K)), Z)
+        noisy = model.likelihood(MultivariateNormal(mu, to_linear_operator(K)), [Z])
     noisy = noisy.covariance_matrix.expand_as(K)
     posteriors, notes = [], []
     for i, own in enumerate(priors):

@@ -9,7 +9,7 @@ from botorch.models.transforms.outcome import Bilog, ChainedOutcomeTransform, Lo
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links import Affine, Exp, Identity, Link
+from gplens.links import Exp, Identity, Link
 
 REFUSED = {
     Power: "BoTorch gives no mean for it: posterior(X).mean does not exist, only samples do",
@@ -20,26 +20,17 @@ REFUSED = {
 @final
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """y = stretch g(scale f + shift) + lift for each output, with g = exp where a logarithm was taken."""
+    """y = g(scale f + shift) for each output, with g = exp where a logarithm was taken."""
 
     scale: Float[Tensor, " c"]
     shift: Float[Tensor, " c"]
-    logarithm: bool
-    stretch: Float[Tensor, " c"]
-    lift: Float[Tensor, " c"]
-
-    def links(self) -> tuple[Link, ...]:
-        """From scale f + shift to y, for each output."""
-        if not self.logarithm:
-            return (Identity(),) * len(self.scale)
-        pairs = zip(self.stretch.tolist(), self.lift.tolist(), strict=True)
-        return tuple(Exp() if pair == (1.0, 0.0) else Affine(Exp(), *pair) for pair in pairs)
+    link: Link
 
 
 def read_outcome(model: Any, outputs: int) -> Outcome:
     """The model's outcome transform, undone."""
-    one, zero = torch.ones(outputs, dtype=torch.float64), torch.zeros(outputs, dtype=torch.float64)
-    found = Outcome(one, zero, False, one, zero)
+    one = torch.ones(outputs, dtype=torch.float64)
+    found = Outcome(one, 0 * one, Identity())
     for transform in _undone(getattr(model, "outcome_transform", None)):
         found = _after(found, transform)
     return found
@@ -67,22 +58,17 @@ def _after(found: Outcome, transform: Any) -> Outcome:
             f"{kind.__name__}(outputs={transform._outputs}) has no posterior in BoTorch, which untransforms all "
             "outputs or none. Use a ModelListGP with a transform for each output."
         )
-    if kind is Standardize:
-        return _standardised(found, transform)
-    if found.logarithm:
+    if found.link != Identity():
         raise ValueError(
-            "The outcome transform takes two logarithms. BoTorch's mean of the second exponential holds for a Gaussian "
-            "outcome, which the first one's is not. Fit the model with one logarithm."
+            f"The outcome transform takes {kind.__name__} before a logarithm. Undone, it follows an exponential, which "
+            "is no Gaussian any more, as BoTorch's mean supposes. Put the logarithm first: ChainedOutcomeTransform("
+            "log=Log(), scale=Standardize(m=1))."
         )
-    return replace(found, logarithm=True)
+    return _standardised(found, transform) if kind is Standardize else replace(found, link=Exp())
 
 
 def _standardised(found: Outcome, transform: Standardize) -> Outcome:
     if not bool(transform._is_trained):
         raise ValueError("The outcome transform Standardize never saw any outcomes, so that its scale is not known.")
-    if transform.means.ndim > 2:
-        raise ValueError("Standardize has a batch of scales, one for each model. Explain the models one by one.")
     scale, shift = (torch.as_tensor(part)[0].expand(len(found.scale)) for part in (transform.stdvs, transform.means))
-    if found.logarithm:
-        return replace(found, stretch=scale * found.stretch, lift=scale * found.lift + shift)
     return replace(found, scale=scale * found.scale, shift=scale * found.shift + shift)

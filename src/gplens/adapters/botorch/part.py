@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.functionals import Expectation, LatentVariance
 from gplens.likelihood import Likelihood
-from gplens.links import Exp, Identity, Link, Probit
+from gplens.links import Identity, Link, Probit
 from gplens.process import Process
 
 
@@ -40,13 +40,12 @@ def likelihood_of(parts: tuple[Part, ...]) -> Likelihood:
         return Likelihood(name, response, latents=len(links))
     noise = sum((part.noise or () for part in parts), ())
     variance = LatentVariance(noise) if all(link == Identity() for link in links) else None
-    known = all(link in (Identity(), Exp()) for link in links)
 
     def exceeds(t: float) -> Expectation:
         pairs = zip(links, noise, strict=True)
         return Expectation(tuple(Probit(shift=_level(link, t), noise=own) for link, own in pairs))
 
-    return Likelihood(name, response, variance, exceeds if known else None, len(links))
+    return Likelihood(name, response, variance, exceeds, len(links))
 
 
 def _level(link: Link, t: float) -> float:
