@@ -7,9 +7,7 @@ from botorch_zoo import BY_NUTS, EVERY_MODEL
 
 from conformance.hosts import EVERY_CHECK, HostCase
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Sparse invariant checks:UserWarning"
-)  # torch, where tasks are looked up
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # torch, for tasks
 
 
 @pytest.mark.parametrize("case", EVERY_MODEL, ids=repr)

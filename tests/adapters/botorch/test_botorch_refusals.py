@@ -36,9 +36,7 @@ from torch import Tensor
 
 import gplens
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Sparse invariant checks:UserWarning"
-)  # torch, where tasks are looked up
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # torch, for tasks
 X, Y = branin()[0] / 15 + 0.4, branin()[1].abs() / 50 + 0.1
 
 
