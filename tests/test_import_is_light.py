@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-HEAVY = ["gpytorch", "botorch", "sklearn", "pandas", "polars", "ray", "matplotlib", "captum", "scipy", "shap", "numba"]
+HOSTS = ["gpytorch", "botorch", "sklearn", "captum", "shap"]
+HEAVY = [*HOSTS, "pandas", "polars", "ray", "matplotlib", "scipy", "numba", "jax"]
 CODE = """
 import sys, gplens, torch
 X = torch.zeros(2, 1, dtype=torch.float64)

@@ -17,6 +17,7 @@ from gplens.functional import Functional
 from gplens.likelihood import Likelihood
 from gplens.links.softmax.mixed import correlated
 from gplens.memory import budget
+from gplens.mixture import mixed
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Question
 from gplens.paths.rules import Rule
@@ -56,8 +57,8 @@ def explain(
     IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1).
 
     Args:
-        model: a fitted GPyTorch or scikit-learn Gaussian process, a gplens.Posterior, or gplens.Functions. It is left
-            as it was.
+        model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens.Posterior, or gplens.Functions. It
+            is left as it was.
         X: the inputs to explain: an array, tensor, pandas or polars frame, (rows, features).
         baseline: relative to what: a scalar, a vector, a row for each input, or an object of gplens.baselines.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.
@@ -182,6 +183,8 @@ def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted)
             "Pass the likelihood that the model was fitted with."
         )
     process, functional = adapted.process, target.bind(likelihood)
+    if adapted.draws is not None:
+        return process, mixed(functional, adapted.draws)
     sources = process.sources() if functional.independent else None
     if sources is not None:
         return sources.process, correlated(functional, sources.weights, sources.noise)

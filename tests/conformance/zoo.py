@@ -30,6 +30,7 @@ from gplens.kernels import (
     RationalQuadratic,
     Scale,
     Sum,
+    Warped,
 )
 from gplens.line import Section
 from gplens.links import Exp, Identity, Probit, Sigmoid, Softplus, Square
@@ -179,6 +180,16 @@ def wrapped(g: torch.Generator, d: int = FEATURES) -> Pair:
     return Autograd(lambda X, Z: k(X[:, None], Z[None]), lambda X: torch.exp(2 * X @ w)), k
 
 
+def bent(g: torch.Generator) -> Pair:
+    """Three columns that are smooth functions of the four features."""
+    inner, naive = matern52(g, 3)
+
+    def phi(x: Tensor) -> Tensor:
+        return torch.stack([x[..., 0] + 0.3 * x[..., 1].sin(), x[..., 1] ** 2 / 3, x[..., 2] + 0.5 * x[..., 3]], dim=-1)
+
+    return Warped(inner, phi), lambda x, z: naive(phi(x), phi(z))
+
+
 def deep(g: torch.Generator) -> Pair:
     hour = multiplied(active(periodic(g, 1), 1), active(matern52(g, 2), 0, 3))
     trend = scaled(added(active(linear(g, 2), 3, 2), constant(g)), g)
@@ -230,6 +241,7 @@ EVERY_KERNEL = [
     KernelCase("radial periodic of one feature", lambda g: added(active(radial_periodic(g, 1), 2), scaled(rbf(g), g))),
     KernelCase("squared sum", lambda g: raised(added(rbf(g), linear(g)), 2)),
     KernelCase("rational quadratic to 1.3", lambda g: raised(rational(g), 1.3)),
+    KernelCase("warped matern52", bent, smooth=False),
     KernelCase("rbf to 1", lambda g: raised(rbf(g), 1)),
 ]
 EVERY_POSTERIOR = [case for case in EVERY_KERNEL if case.valid]

@@ -14,7 +14,11 @@ from gplens.likelihood import Likelihood
 from gplens.links import Link
 from gplens.process import Process
 
-HOSTS = {"gpytorch": "gplens.adapters.gpytorch", "sklearn": "gplens.adapters.sklearn"}
+HOSTS = {
+    "gpytorch": "gplens.adapters.gpytorch",
+    "sklearn": "gplens.adapters.sklearn",
+    "botorch": "gplens.adapters.botorch",
+}
 """The packages whose models are understood, and the module that registers them. A new host is one line here."""
 
 
@@ -34,6 +38,8 @@ class Adapted:
     """Whether the inference holds for the model's own likelihood alone."""
     columns: tuple[str, ...] | None = None
     """The names of the features that the model was fitted on, where it knows them."""
+    draws: tuple[int, ...] | None = None
+    """How many latent functions each output is a mixture of (MATH 2.15), where the model has draws of them."""
 
     def agreed(self, likelihood: Likelihood) -> Likelihood:
         """A given likelihood, unless the model was conditioned through another kind."""
@@ -98,8 +104,9 @@ def load_host(thing: Any) -> None:
         raise TypeError(f"Got the class {thing.__name__}; wanted was a fitted instance of it.")
     roots = (base.__module__.partition(".")[0] for base in type(thing).__mro__)
     host = next((HOSTS[root] for root in roots if root in HOSTS), None)
-    if host:
-        import_module(host)
+    family = getattr(import_module(host), "FAMILY", None) if host else None
+    if family is not None and isinstance(thing, family):  # though its first base may be another host's
+        adapt.register(type(thing), adapt.dispatch(family))
 
 
 def _name(thing: object) -> str:

@@ -4,6 +4,7 @@ from gplens.kernels.autograd import Autograd
 from gplens.kernels.composite import ActiveDimensions, Product, Scale, Sum
 from gplens.kernels.constant import Constant
 from gplens.kernels.cosine import Cosine
+from gplens.kernels.discrete import Discrete
 from gplens.kernels.kernel import Kernel
 from gplens.kernels.linear import Linear
 from gplens.kernels.matern import Matern32, Matern52
@@ -14,6 +15,7 @@ from gplens.kernels.power import Power
 from gplens.kernels.radial_periodic import RadialPeriodic
 from gplens.kernels.rational_quadratic import RationalQuadratic
 from gplens.kernels.rbf import RBF
+from gplens.kernels.warped import Warped
 
 __all__ = [
     "RBF",
@@ -21,6 +23,7 @@ __all__ = [
     "Autograd",
     "Constant",
     "Cosine",
+    "Discrete",
     "Kernel",
     "Linear",
     "Matern",
@@ -34,4 +37,5 @@ __all__ = [
     "RationalQuadratic",
     "Scale",
     "Sum",
+    "Warped",
 ]

@@ -11,10 +11,14 @@ from torch import Tensor
 from gplens.functional import Functional
 from gplens.line import Line
 from gplens.links.link import Link
+from gplens.mixture import Mixture
+from gplens.paths.adaptive import Adaptive
+from gplens.paths.attribution import Question
 from gplens.paths.engine import rows_within
 from gplens.process import Process
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.draws import check_size, draw, variance
+from gplens.uncertainty.mixture import of_each_draw, pooled
 from gplens.uncertainty.paths import PathDraws
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
@@ -52,6 +56,9 @@ class Inquiry:
 
     def check(self) -> None:
         """Refuse what cannot be had, before anything is computed."""
+        if isinstance(self.functional, Mixture):
+            self._of_each_draw(self.functional).check()
+            return
         latents, features = self.process.latents, self.process.features
         zero = torch.zeros(latents, 1, dtype=torch.float64)
         self.functional.slopes(zero[None], zero, self.outputs)
@@ -66,12 +73,26 @@ class Inquiry:
 
     def answer(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], values: Float[Tensor, "b o d"]) -> Spread:
         """Blocks of inputs whose paths are about as long, and the draws of one input after the other."""
+        if isinstance(self.functional, Mixture):
+            return self._total(self.functional, x, x0)
         origins = x0.expand_as(x)
         found = _exact(self, x, x0, values) if self.closed else _by_draws(self, x, origins, values)
         if not isinstance(self.request, Samples):
             return found.spread
         draws = [self._draws(self.request, x[i], origins[i], int(found.order[i]), i) for i in range(len(x))]
         return replace(found.spread, draws=torch.stack(draws))
+
+    def _of_each_draw(self, mixture: Mixture) -> "Inquiry":
+        """The same of all that is averaged, with a share of the samples for each."""
+        share = of_each_draw(self.request, mixture.draws)
+        return replace(self, functional=mixture.each, outputs=mixture.latents_of(self.outputs), request=share)
+
+    def _total(self, mixture: Mixture, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Spread:
+        """Every draw with values and a spread of its own, then the law of total covariance  (5.17)."""
+        each, draws = self._of_each_draw(mixture), tuple(mixture.draws[output] for output in self.outputs)
+        alone = Question(self.process, each.functional, each.outputs, Adaptive(), self.tolerance, self.memory)
+        values = alone.answer(x, x0[:, None]).integral.values
+        return pooled(each.answer(x, x0, values), values, draws, self.request)
 
     @cached_property
     def links(self) -> tuple[Link | None, ...]:

@@ -1,5 +1,7 @@
 """The host's own prediction, against which every extracted posterior is checked before it is used."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gpytorch
@@ -23,8 +25,9 @@ HINT = (
 )
 
 
-def host_marginals(model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, Tensor]:
-    """m and v as the host predicts them, (k, c); by Cholesky, whatever its size: CG has an error of its own."""
+@contextmanager
+def exactly() -> Iterator[None]:
+    """The host's predictions by Cholesky, whatever their size: CG has an error of its own."""
     with (
         torch.no_grad(),
         without_warnings_of_jitter(),
@@ -33,6 +36,12 @@ def host_marginals(model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, Te
         gpytorch.settings.skip_posterior_variances(False),
         gpytorch.settings.debug(False),
     ):
+        yield
+
+
+def host_marginals(model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, Tensor]:
+    """m and v as the host predicts them, (k, c)."""
+    with exactly():
         f = model(points)
         return (f.mean, f.variance) if f.mean.ndim == 2 else (f.mean[:, None], f.variance[:, None])
 
@@ -41,6 +50,19 @@ def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: flo
     """Refuse a process whose m or v is not the host's, beyond rounding at the prior's scale; else say how close."""
     dtype = next(model.parameters()).dtype
     host_m, host_v = (tensor.double() for tensor in host_marginals(model, points.to(dtype)))
+    return agree(process, host_m, host_v, points, dtype, limit, prior)
+
+
+def agree(
+    process: Process,
+    host_m: Float[Tensor, "k c"],
+    host_v: Float[Tensor, "k c"],
+    points: Float[Tensor, "k d"],
+    dtype: torch.dtype,
+    limit: float,
+    prior: Tensor,
+) -> str:
+    """The same for a host's m and v, computed in `dtype`."""
     at = process.along(Line.at(points))
     m, v = at.m[:, :, 0], at.v[:, :, 0]
     size = v.abs().max() + host_v.abs().max() + prior
@@ -50,7 +72,7 @@ def check(process: Process, model: Any, points: Float[Tensor, "k d"], limit: flo
     return f"m and v equal the host's in {dtype} to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
 
 
-def prior_variance(model: Any, points: Float[Tensor, "k d"]) -> Float[Tensor, ""]:
+def prior_variance(model: Any, points: Float[Tensor, "*s k d"]) -> Float[Tensor, ""]:
     """The largest k(x,x): where data have brought v down to nothing, rounding is still of this scale."""
     with torch.no_grad(), without_warnings_of_jitter():
         return model.forward(points).variance.max().double()

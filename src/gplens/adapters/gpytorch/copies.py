@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any, TypeVar
 
 import torch
+from gpytorch.variational._variational_strategy import _VariationalStrategy
 from torch import Tensor
 from torch.nn import Module
 
@@ -18,6 +19,13 @@ def frozen_copy(module: M, dtype: torch.dtype | None = None) -> M:
     copy = deepcopy(module, memo=_replacements(module))
     copy = copy if dtype is None else copy.to(dtype)
     return copy.eval().requires_grad_(False)
+
+
+def keep_jitter(module: Module, copy: Module) -> None:
+    """GPyTorch's jitter depends on the dtype; a copy in float64 keeps that of the model it was made from."""
+    for original, own in zip(module.modules(), copy.modules(), strict=True):
+        if isinstance(original, _VariationalStrategy) and "_jitter_val" in vars(original):
+            vars(own)["_jitter_val"] = original.jitter_val
 
 
 def _replacements(module: Module) -> dict[int, Any]:

@@ -129,6 +129,20 @@ def _parts(kernel: host.AdditiveKernel | host.ProductKernel) -> list[host.Kernel
     return [part for part in kernel.kernels if isinstance(part, host.Kernel)]
 
 
+def discrete(kernel: Any, index: int, features: int) -> kernels.Discrete:
+    """A kernel of names, by the host's own values: that two names are the same has no formula to be had."""
+    own = deepcopy(kernel[index] if len(kernel.batch_shape) else kernel)
+    own.active_dims = None  # its columns are selected before it is asked
+
+    def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
+        return own(X, Z).to_dense()
+
+    def variance(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        return torch.as_tensor(own(X, diag=True))
+
+    return kernels.Discrete(pairs, variance, type(kernel).__name__)
+
+
 TRANSLATIONS: dict[type[host.Kernel], Callable[[Any, int, int], kernels.Kernel]] = {
     host.RBFKernel: _rbf,
     host.MaternKernel: _matern,
@@ -141,4 +155,5 @@ TRANSLATIONS: dict[type[host.Kernel], Callable[[Any, int, int], kernels.Kernel]]
     host.ScaleKernel: _scale,
     host.AdditiveKernel: _sum,
     host.ProductKernel: _product,
+    host.IndexKernel: discrete,
 }

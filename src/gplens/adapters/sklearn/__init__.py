@@ -36,8 +36,8 @@ def _(model: _BinaryGaussianProcessClassifierLaplace, points: Float[Tensor, "k d
 def _(model: Pipeline, points: Float[Tensor, "k d"]) -> Adapted:
     """The last step, in the inputs of the first one."""
     steps = read_steps(model, points)
-    last = adapt(model.steps[-1][1], points @ steps.W + steps.offset)
-    process = Transformed(last.process, steps.W, steps.offset)
+    last = adapt(model.steps[-1][1], steps(points))
+    process = Transformed(last.process, *steps)
     return replace(last, process=process, model=f"Pipeline of {last.model}", columns=columns_of(model))
 
 

@@ -1,7 +1,7 @@
 """The steps before the last of a Pipeline, as one affine map of the raw inputs."""
 
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,31 +14,21 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from gplens.adapters.affine import Affine
 from gplens.adapters.sklearn.printed import check, check_features, printed
-
-
-class Affine(NamedTuple):
-    """x' = x W + offset."""
-
-    W: Float[Tensor, "d e"]
-    offset: Float[Tensor, " e"]
-
-    def then(self, other: "Affine") -> "Affine":
-        """The one after the other."""
-        return Affine(self.W @ other.W, self.offset @ other.W + other.offset)
 
 
 def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> Affine:
     """All steps but the last, each compared with its own transform."""
     check_features(pipeline, points)
-    total, x = _identity(points.shape[1]), points
+    total, x = Affine.identity(points.shape[1]), points
     for _, step in pipeline.steps[:-1]:
         if step is None or step == "passthrough":
             continue
         check_is_fitted(step)
         own = read_step(step, x.shape[1])
         (host,) = printed(step.transform, step, x)
-        total, x = total.then(own), x @ own.W + own.offset
+        total, x = total.then(own), own(x)
         check(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()))  # 1e-9: the same arithmetic
     return total
 
@@ -99,7 +89,7 @@ def _(step: SelectorMixin, features: int) -> Affine:
 @read_step.register
 def _(step: FunctionTransformer, features: int) -> Affine:
     """The identity, which is what a ColumnTransformer makes of "passthrough"; any other function is unknown."""
-    return _identity(features) if step.func is None else read_step.dispatch(object)(step, features)
+    return Affine.identity(features) if step.func is None else read_step.dispatch(object)(step, features)
 
 
 @read_step.register
@@ -111,21 +101,17 @@ def _(step: ColumnTransformer, features: int) -> Affine:
         rows, columns = step._transformer_to_input_indices[name], step.output_indices_[name]
         if inner == "drop" or columns.start == columns.stop:
             continue
-        own = _identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
+        own = Affine.identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
         W[rows, columns], offset[columns] = own
     return Affine(W, offset)
 
 
 @read_step.register
 def _(step: Pipeline, features: int) -> Affine:
-    total = _identity(features)
+    total = Affine.identity(features)
     for _, inner in step.steps:
         total = total.then(read_step(inner, total.W.shape[1]))
     return total
-
-
-def _identity(features: int) -> Affine:
-    return Affine(torch.eye(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64))
 
 
 def _scaled(features: int, centre: Any, scale: Any) -> Affine:
