@@ -25,7 +25,7 @@ def stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_is_installed_and_lists_the_experiments() -> None:
     script = Path(sys.executable).with_name("gplens")
     shown = subprocess.run([script, "reproduce", "--help"], capture_output=True, text=True, check=True).stdout
-    assert all(name in shown for name in ("table", "bike", "all"))
+    assert all(name in shown for name in ("table", "bike", "mnist", "fashion", "all"))
 
 
 @pytest.mark.usefixtures("stubbed")
@@ -65,7 +65,7 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path: Path, capsys: py
 @pytest.mark.usefixtures("stubbed")
 def test_all_checks_every_folder_before_the_first_run(tmp_path: Path) -> None:
     assert main(["reproduce", "all", "--output", str(tmp_path / "set")]) == 0
-    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["bike", "table"]
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["bike", "fashion", "mnist", "table"]
     (tmp_path / "set" / "table" / "README.md").unlink()
     assert main(["reproduce", "all", "--output", str(tmp_path / "set")]) == 1
     assert not (tmp_path / "set" / "table" / "README.md").exists()
@@ -86,6 +86,24 @@ def test_a_run_that_fails_while_writing_leaves_the_old_folder(
     assert main([*command, "--seed", "2"]) in (1, 130)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert "1.0" in (tmp_path / "out" / "numbers.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion"])
+def test_missing_data_are_named_with_the_way_to_get_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sklearn.datasets
+
+    def fetch(*args: object, **options: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    monkeypatch.setenv("GPLENS_CACHE", str(tmp_path / "cache"))
+    assert main(["reproduce", name, "--output", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert "train-images-idx3-ubyte" in said
+    assert "GPLENS_DATA" in said
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_package_that_is_missing_is_named_with_its_extra(

@@ -29,7 +29,7 @@ def convergence(gaps: pandas.DataFrame, printed: Mapping[str, tuple[float, ...]]
     lowest = min(gaps["gap"])
     axes.annotate("★ gplens' default rule", (10, lowest / 30), color=INK)
     axes.set(xlim=(9, None), ylim=(lowest / 100, None))
-    _plain(axes)
+    plain(axes)
     return figure
 
 
@@ -47,10 +47,11 @@ def bars(attributions: pandas.DataFrame, level: float) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel(f"bikes an hour more than at the baseline, with {level:.0%} intervals")
     axes.set_yticks(range(len(values)), [name.replace("_", " ") for name in attributions["feature"]])
-    _plain(axes)
+    plain(axes)
     return figure
 
 
-def _plain(axes: Axes) -> None:
+def plain(axes: Axes) -> None:
+    """No frame but the two axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK)

@@ -8,7 +8,7 @@ from gplens.reproduce import folder
 from gplens.reproduce.progress import Progress
 from gplens.reproduce.result import Result
 
-EXPERIMENTS = {"table": "table", "bike": "bike"}
+EXPERIMENTS = {"table": "table", "bike": "bike", "mnist": "images", "fashion": "images"}
 """The module of each; its `run_NAME(seed, quick, progress)` gives the result."""
 
 
