@@ -1,6 +1,7 @@
 """`gplens reproduce bike`: the features, the baseline, what is exactly zero, the intervals."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,3 +82,12 @@ def test_the_same_seed_gives_the_same_intervals(model: GPCountRegressor, table: 
     one, two = (bike.explain_hour(model, table, draws=50, seed=3) for _ in range(2))
     assert isinstance(one, gplens.Explanation)
     assert all(torch.equal(a, b) for a, b in zip(one.interval(0.9), two.interval(0.9), strict=True))
+
+
+def test_the_page_says_where_the_hours_come_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPLENS_CACHE", str(tmp_path / "none"))
+    assert "there is no bike-sharing/train.csv in the folder that GPLENS_DATA names" in bike.source()
+    (tmp_path / "bike-sharing").mkdir()
+    (tmp_path / "bike-sharing" / "train.csv").write_text("datetime")
+    monkeypatch.setenv("GPLENS_DATA", str(tmp_path))
+    assert "Kaggle's table, from the data folder" in bike.source()

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         options.run(options)
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, ImportError, ArithmeticError) as error:
         print(f"gplens: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

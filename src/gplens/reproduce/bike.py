@@ -10,6 +10,8 @@ from torch import Tensor
 
 import gplens
 from gplens.datasets import Dataset, bike_sharing
+from gplens.datasets.bike import KAGGLE
+from gplens.datasets.places import find
 from gplens.estimators import GPCountRegressor, Training
 from gplens.reproduce.plots import bars
 from gplens.reproduce.progress import Progress
@@ -62,6 +64,16 @@ class Table:
         return encode({name: torch.tensor([value], dtype=torch.float64) for name, value in hour.items()}) / self.largest
 
 
+def source() -> str:
+    """Whether these are the paper's hours, and how to get them if they are not."""
+    if find(KAGGLE) is not None:
+        return "The paper's hours: Kaggle's table, from the data folder."
+    return (
+        f"The hours of 2011 that come with gplens: there is no {KAGGLE} in the folder that GPLENS_DATA names. With "
+        "train.csv of Kaggle's Bike Sharing Demand there, the averages are the paper's."
+    )
+
+
 def models(seed: int, quick: bool) -> dict[str, GPCountRegressor]:
     """50 inducing points as in the paper, which start at k-means centres; and the estimator's own defaults.
 
@@ -75,7 +87,8 @@ def models(seed: int, quick: bool) -> dict[str, GPCountRegressor]:
 def run_bike(seed: int, quick: bool, progress: Progress) -> Result:
     """Two fits, one explanation each."""
     data = bike_sharing()
-    table = Table.of(data)
+    table, told = Table.of(data), source()
+    progress.say(told)
     found = {}
     for name, model in models(seed, quick).items():
         progress.say(f"fits {len(table.y):,} hours: {name}")
@@ -85,7 +98,8 @@ def run_bike(seed: int, quick: bool, progress: Progress) -> Result:
     settings = {"experiment": "bike", "seed": seed, "hours": len(table.y), "inducing points": INDUCING, "quick": quick}
     settings |= {"level": LEVEL, "target": TARGET, "baseline": table.baseline}
     figures = {"attributions": bars(numbers.query("model == 'paper'"), LEVEL)}
-    return Result(_page(data, table, found, numbers, progress.spent), {"attributions": numbers}, figures, settings)
+    page = _page(f"{data.description}\n{told}", table, found, numbers, progress.spent)
+    return Result(page, {"attributions": numbers}, figures, settings)
 
 
 def explain_hour(model: GPCountRegressor, table: Table, *, draws: int, seed: int) -> gplens.Explanation:
@@ -111,7 +125,7 @@ def _numbers(model: str, e: gplens.Explanation) -> pandas.DataFrame:
 
 
 def _page(
-    data: Dataset, table: Table, found: dict[str, gplens.Explanation], numbers: pandas.DataFrame, spent: str
+    description: str, table: Table, found: dict[str, gplens.Explanation], numbers: pandas.DataFrame, spent: str
 ) -> str:
     baseline = {name: f"{value:.2f}".removesuffix(".00") for name, value in table.baseline.items()}
     inputs = [[name, f"{TARGET[name]:g}", baseline[name], f"{PRINTED[name]:g}"] for name in FEATURES]
@@ -126,7 +140,7 @@ def _page(
         for e in found.values()
     ]
     return PAGE.format(
-        description=data.description,
+        description=description,
         inputs=markdown(["feature", "target", "baseline", "baseline printed in the paper"], inputs),
         attributions=markdown(["feature", "50 inducing points", "`GPCountRegressor()`"], lines),
         sums=markdown(["", "50 inducing points", "`GPCountRegressor()`"], [["bikes an hour", *sums]]),
