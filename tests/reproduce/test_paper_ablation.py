@@ -129,9 +129,11 @@ def test_counts_are_even_and_end_at_all_pixels() -> None:
 def test_scores_of_a_known_order() -> None:
     """The best order is no worse than random and the reverse of it no better, in every metric."""
     x, _, label = image(505)
-    own, random = start(True, 505), start(True, 505).removed_at_random(200, even_counts(start(True, 505).pixels, 8), 0)
+    own = start(True, 505)
+    counts = even_counts(own.pixels, 8)
+    random = own.removed_at_random(200, counts, 0)
     values = rivals.integrated_gradients(study.read(fitted(True), x[None]), x[None], torch.tensor([label]))[0][x != 0]
-    good, bad = score(own, values, random, 8), score(own, -values, random, 8)
+    good, bad = score(own, values, random, counts), score(own, -values, random, counts)
     assert good.area > 0 > bad.area
     assert good.deletion < bad.deletion
     assert good.insertion > bad.insertion

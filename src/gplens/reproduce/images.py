@@ -15,6 +15,7 @@ from gplens.reproduce.image_page import page
 from gplens.reproduce.image_plots import panels
 from gplens.reproduce.progress import Progress
 from gplens.reproduce.result import Result
+from gplens.reproduce.scoring import measure
 
 QUICK = study.Size(images=3, orders=50, draws=100, steps=8, scored=6, scored_orders=5)
 QUICK_ROWS = 2000
@@ -80,7 +81,7 @@ def examine(
     ]
     progress.say(f"scores {size.scored} images, three methods")
     scored = slice(size.scored)
-    return Outcome(accuracy, shown, study.measure(model, X[scored], labels[scored], size, seed, dtype, progress))
+    return Outcome(accuracy, shown, measure(model, X[scored], labels[scored], size, seed, dtype, progress))
 
 
 def _first(data: Dataset, rows: int) -> Dataset:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.reproduce.ablation import Ablation, even_counts
+from gplens.reproduce.ablation import Ablation
 
 
 @final
@@ -30,9 +30,11 @@ def order_of(values: Float[Tensor, " p"]) -> Int[Tensor, " p"]:
     return values.argsort(descending=True, stable=True)
 
 
-def score(ablation: Ablation, values: Float[Tensor, " p"], random: Float[Tensor, " s"], steps: int) -> Score:
-    """Against the probabilities of random removal at the same counts."""
-    counts, order = even_counts(ablation.pixels, steps), order_of(values)
+def score(
+    ablation: Ablation, values: Float[Tensor, " p"], random: Float[Tensor, " s"], counts: Int[Tensor, " s"]
+) -> Score:
+    """Against the probabilities after random removal of so many pixels."""
+    order = order_of(values)
     removed, inserted = ablation.removed(order, counts), ablation.inserted(order, counts)
     fraction = counts.double() / ablation.pixels
     lead = random - removed  # the differences to E S_c(x), whose order is the other way round

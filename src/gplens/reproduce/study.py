@@ -1,11 +1,9 @@
-"""One classifier of images: explanations and ablation of a few images, metrics of many."""
+"""One image of a classifier: explained, with intervals, and ablated."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from time import perf_counter
+from dataclasses import dataclass
+from functools import partial
 from typing import final
 
-import pandas
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -14,13 +12,13 @@ import gplens
 from gplens.adapters.registry import adapt
 from gplens.estimators import GPClassifier
 from gplens.process import Process
-from gplens.reproduce import rivals
 from gplens.reproduce.ablation import Ablation, even_counts
-from gplens.reproduce.metrics import order_of, score
+from gplens.reproduce.metrics import order_of
 from gplens.reproduce.pixels import on_pixels
-from gplens.reproduce.progress import Progress
 
 LEVEL = 0.9
+ROUGH = 1e-2
+"""Tolerance of the intervals, relative to the largest deviation: below the scatter of their draws."""
 
 
 @final
@@ -34,7 +32,7 @@ class Size:
     """Random orders of each of them."""
     draws: int = 1000
     """Behind their intervals."""
-    steps: int = 24
+    steps: int = 16
     """Counts of replaced pixels at which random curves and metrics are evaluated."""
     scored: int = 200
     """Images of the metrics: the first of the test set."""
@@ -78,11 +76,11 @@ def show(
     """Explain the pixels that differ from black, with intervals; replace them in order, and at random."""
     x0, free = torch.zeros_like(x), x != 0
     own = on_pixels(process, x0, free)
-    samples = gplens.Samples(size.draws, seed=seed, joint=False)
-    e = gplens.explain(
-        own, x[None, free], baseline=0.0, likelihood=gplens.links.Softmax(), outputs=[label], uncertainty=samples
+    explain = partial(
+        gplens.explain, own, x[None, free], baseline=0.0, likelihood=gplens.links.Softmax(), outputs=[label]
     )
-    low, high = e.interval(LEVEL)
+    e, samples = explain(), gplens.Samples(size.draws, seed=seed, joint=False)
+    low, high = explain(tolerance=ROUGH, uncertainty=samples).interval(LEVEL)
     ablation, rough = (Ablation.of(process, x, x0, label, dtype=kind) for kind in (torch.float64, dtype))
     removed = ablation.removed(order_of(e.values[0, 0]), torch.arange(ablation.pixels + 1))
     counts = even_counts(ablation.pixels, size.steps)
@@ -117,38 +115,3 @@ def first_of_each(labels: Int[Tensor, " b"], count: int) -> list[int]:
 def read(model: GPClassifier, X: Float[Tensor, "b d"]) -> Process:
     """The fitted model as gplens sees it, checked against GPyTorch at these images."""
     return adapt(model, torch.cat([X, torch.zeros_like(X[:1])])).process
-
-
-def measure(
-    model: GPClassifier,
-    X: Float[Tensor, "b d"],
-    labels: Int[Tensor, " b"],
-    size: Size,
-    seed: int,
-    dtype: torch.dtype,
-    progress: Progress,
-) -> pandas.DataFrame:
-    """A row for each image and method, with what the attributions miss and how long they took."""
-    process = read(model, X[:16])
-    methods: dict[str, Callable[[], Tensor]] = {
-        "gplens": lambda: rivals.integrated_gradients(process, X, labels),
-        "gradient x input": lambda: rivals.gradient_times_input(process, X, labels),
-        "Captum IG": lambda: rivals.captum(model, X, labels, seed),
-    }
-    values, seconds = {}, {}
-    for name, method in methods.items():
-        start = perf_counter()
-        values[name] = method()
-        seconds[name] = (perf_counter() - start) / len(X)
-    rows = []
-    for i in progress.each(range(len(X)), "images scored"):
-        x, x0, label = X[i], torch.zeros_like(X[i]), int(labels[i])
-        ablation = Ablation.of(process, x, x0, label, dtype=dtype)
-        at_random = ablation.removed_at_random(size.scored_orders, even_counts(ablation.pixels, size.steps), seed + i)
-        every = torch.arange(ablation.pixels)
-        ends = Ablation.of(process, x, x0, label).removed(every, torch.tensor([0, len(every)]))
-        for name, own in values.items():
-            found = asdict(score(ablation, own[i, x != x0], at_random, size.steps))
-            gap = abs(float(own[i].sum() - (ends[0] - ends[1])))
-            rows.append({"image": i, "label": label, "method": name, **found, "gap": gap, "seconds": seconds[name]})
-    return pandas.DataFrame(rows)
