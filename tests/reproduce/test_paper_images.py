@@ -31,7 +31,7 @@ def tiny(seed: int, quick: bool) -> GPClassifier:
 def results() -> list[Result]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(images, "QUICK", TINY)
-        patch.setattr(images, "MODELS", dict.fromkeys(classifiers.MODELS, tiny))
+        patch.setattr(images, "MODELS", {next(iter(classifiers.MODELS)): tiny})
         names = ["nought", "one", "two", "three"]
         return [images.run("Digits", four_digits, names, 5, True, Progress(show=False)) for _ in range(2)]
 
@@ -47,8 +47,8 @@ def test_the_folder_has_what_the_page_refers_to(results: list[Result], tmp_path:
     folder.write(tmp_path / "digits", results[0], overwrite=False)
     page = (tmp_path / "digits" / "README.md").read_text()
     files = {path.name for path in (tmp_path / "digits").iterdir()}
-    assert {"paper.png", "quality.png", "curves.csv", "settings.json"} <= files
-    assert all(name in page for name in ("(paper.png)", "(quality.png)", "gradient x input", "Captum IG", "nought"))
+    assert {"paper.png", "curves.csv", "settings.json"} <= files
+    assert all(name in page for name in ("(paper.png)", "gradient x input", "Captum IG", "nought"))
 
 
 def test_attributions_and_curves_are_complete(results: list[Result]) -> None:
