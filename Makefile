@@ -1,5 +1,5 @@
 # `make run` shows what gplens does; `make test` is what decides whether a change lands. Both set themselves up.
-.PHONY: run test lint types unit bench bench-training format clean
+.PHONY: run test lint types unit bench bench-training reproduce format clean
 
 BIN := .venv/bin
 WORKERS ?= 2
@@ -24,6 +24,9 @@ bench: .venv/installed
 
 bench-training: .venv/installed
 	OMP_WAIT_POLICY=passive $(BIN)/python benchmarks/training.py
+
+reproduce: .venv/installed
+	OMP_WAIT_POLICY=passive $(BIN)/gplens reproduce all --overwrite
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,1 @@
+"""The gplens command: one file for each sub-command."""

@@ -1,0 +1,119 @@
+"""Pixels replaced by those of the baseline: class probabilities after any set of replacements (Appendix E.2)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.experiments.pixels import squared_exponential
+from gplens.links.softmax.integral import expectation
+from gplens.posterior import Posterior
+from gplens.process import Process
+from gplens.stack import Stack
+
+BLOCK = 2**25
+"""Numbers in the temporaries of a block of states: 256 MB in float64."""
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
+"""Of the expected softmax, by the precision of the marginals."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Latent functions that share a kernel, as functions of which pixels are replaced."""
+
+    r2: Float[Tensor, " n"]
+    """Scaled squared distances of the image to the support points."""
+    change: Float[Tensor, "p n"]
+    """What the replacement of a pixel adds to them: they are sums over pixels, whatever else is replaced."""
+    posterior: Posterior
+    variance: float
+
+    @staticmethod
+    def of(posterior: Posterior, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], dtype: torch.dtype) -> "_Part":
+        kernel, lengthscale = squared_exponential(posterior)
+        far, near = (((point - posterior.Z) / lengthscale) ** 2 for point in (x0, x))
+        change = (far - near)[:, x != x0].T
+        return _Part(near.sum(1).to(dtype), change.to(dtype), posterior.to(dtype), float(kernel.variance))
+
+    def marginals(self, replaced: Float[Tensor, "s p"]) -> tuple[Float[Tensor, "s c"], Float[Tensor, "s c"]]:
+        """m and v by (1.1), (1.7), from distances that cost a product of the states with the changes."""
+        own = self.posterior
+        k = self.variance * torch.exp(-(self.r2 + replaced @ self.change) / 2)
+        prior = torch.stack([mean(k[:1]) for mean in own.means], dim=1)
+        form = torch.stack([(k @ F.T).square() @ s for F, s in zip(own.A.F, own.A.s, strict=True)], dim=1)
+        v = self.variance + own.jitter - form
+        return prior + k @ own.beta.T, v.clamp(min=0)  # a variance: below zero is rounding
+
+    @property
+    def floats(self) -> int:
+        """Temporaries of one state."""
+        return 3 * len(self.r2) + len(self.change)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Ablation:
+    """One image, of which pixels are replaced by those of a baseline; pixels that are the same are no part of it."""
+
+    parts: tuple[_Part, ...]
+    output: int
+    pixels: int
+    """How many differ."""
+    dtype: torch.dtype
+
+    @staticmethod
+    def of(
+        process: Process,
+        x: Float[Tensor, " d"],
+        x0: Float[Tensor, " d"],
+        output: int,
+        *,
+        dtype: torch.dtype = torch.float64,
+    ) -> "Ablation":
+        """Of a softmax model over squared exponential kernels."""
+        stack = process.parts if isinstance(process, Stack) else (process,)
+        parts = tuple(_Part.of(part, x, x0, dtype) for part in stack if isinstance(part, Posterior))
+        if len(parts) < len(stack):
+            raise TypeError(f"Got a {type(process).__name__}; wanted was a Posterior or a Stack of them.")
+        return Ablation(parts, output, int((x != x0).sum()), dtype)
+
+    def probability(self, replaced: Bool[Tensor, "s p"]) -> Float[Tensor, " s"]:
+        """E S_c of each state, in blocks of bounded memory."""
+        size = max(1, BLOCK // max(part.floats for part in self.parts))
+        return torch.cat([self._probability(block) for block in replaced.split(size)])
+
+    def _probability(self, replaced: Bool[Tensor, "s p"]) -> Float[Tensor, " s"]:
+        both = [part.marginals(replaced.to(self.dtype)) for part in self.parts]
+        m, v = (torch.cat(each, dim=1).double() for each in zip(*both, strict=True))
+        return expectation(m, v, tolerance=TOLERANCE[self.dtype]).value[:, self.output]
+
+    def removed(self, order: Int[Tensor, " p"], counts: Int[Tensor, " s"]) -> Float[Tensor, " s"]:
+        """With the first so many pixels of an order replaced."""
+        return self.probability(order.argsort() < counts[:, None])
+
+    def inserted(self, order: Int[Tensor, " p"], counts: Int[Tensor, " s"]) -> Float[Tensor, " s"]:
+        """With all pixels replaced but the first so many of an order."""
+        return self.probability(order.argsort() >= counts[:, None])
+
+    def removed_at_random(self, orders: int, counts: Int[Tensor, " s"], seed: int) -> Float[Tensor, " s"]:
+        """The same averaged over random orders."""
+        total = torch.zeros(len(counts), dtype=torch.float64)
+        for ranks in self._random_ranks(orders, len(counts), seed):
+            states = ranks[:, None] < counts[:, None]
+            total += self.probability(states.flatten(0, 1)).view(len(ranks), -1).sum(0)
+        return total / orders
+
+    def _random_ranks(self, orders: int, states: int, seed: int) -> Iterator[Int[Tensor, "o p"]]:
+        generator = torch.Generator().manual_seed(seed)
+        block = max(1, BLOCK // (states * (self.pixels + sum(part.floats for part in self.parts))))
+        for start in range(0, orders, block):
+            yield torch.rand(min(block, orders - start), self.pixels, generator=generator).argsort(1)
+
+
+def even_counts(pixels: int, steps: int) -> Int[Tensor, " s"]:
+    """0, ..., all pixels, in so many even steps; each number once."""
+    return torch.linspace(0, pixels, min(steps, pixels) + 1, dtype=torch.float64).round().long()

@@ -1,0 +1,70 @@
+"""What the paper computes with, where it is not exact and not in gplens.links."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.links.link import Link, Moments, PairMoments
+from gplens.links.sigmoid import Sigmoid, sigmoid_at
+from gplens.links.softmax.classes import ClassProbabilities, Contraction
+from gplens.links.softmax.taylor import Taylor
+from gplens.shapes import Batch
+
+
+@final
+@dataclass(frozen=True)
+class SigmoidHermite(Link):
+    """E s' and E s'' by `count` Gauss-Hermite nodes, 20 as in GPyTorch; the value E s exactly.
+
+    The error is 1e-7 at a standard deviation of 1 and 1e-4 at 2. Use `links.Sigmoid` for anything but comparison.
+    """
+
+    count: int = 20
+
+    @property
+    def exact(self) -> bool:
+        """False: slope and curvature are not the derivatives of `value`."""
+        return False
+
+    def __call__(self, f: Batch) -> Batch:
+        """g = 1/(1 + e^-f)."""
+        return torch.sigmoid(f)
+
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """sum_i w_i g(m + sd z_i) for g = s' and s''."""
+        z, w = (torch.as_tensor(part).to(m) for part in np.polynomial.hermite_e.hermegauss(self.count))
+        _, slope, curvature = sigmoid_at(m[..., None] + v.sqrt()[..., None] * z)
+        w = w / w.sum()
+        return Moments(Sigmoid().moments(m, v).value, slope @ w, curvature @ w)
+
+    def derivative(self, f: Batch) -> Batch:
+        """s' = s(1 - s)."""
+        return sigmoid_at(f).slope
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """Refused: it approximates attributions, and gives them no distribution."""
+        raise NotImplementedError("SigmoidHermite has no pair moments. Use links.Sigmoid(), which is exact.")
+
+
+@final
+@dataclass(frozen=True)
+class SoftmaxExpansion(ClassProbabilities):
+    """The paper's Taylor polynomial (3.10) in place of E softmax, with its own derivatives (3.11), (3.12).
+
+    The attributions are those of `links.SoftmaxTaylor`, without the exact probabilities that it adds at every node.
+    """
+
+    @property
+    def accuracy(self) -> float:
+        """Infinite: it is not the expectation."""
+        return torch.inf
+
+    def contract(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], a: Float[Tensor, "e p c"]) -> Contraction:
+        """By the expansion throughout."""
+        S = torch.softmax(m, 1)
+        polynomial = Taylor(S, S[:, None], v[:, None])
+        return polynomial.expansion, *polynomial.pull_back(a)
