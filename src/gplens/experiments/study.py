@@ -17,7 +17,9 @@ from gplens.experiments.pixels import on_pixels
 from gplens.process import Process
 
 LEVEL = 0.9
-ROUGH = 1e-2
+EXACT = 1e-9
+"""Tolerance of the attributions of the images shown, whose curves end on their sum."""
+ROUGH = 3e-2
 """Tolerance of the intervals, relative to the largest deviation: below the scatter of their draws."""
 
 
@@ -79,7 +81,7 @@ def show(
     explain = partial(
         gplens.explain, own, x[None, free], baseline=0.0, likelihood=gplens.links.Softmax(), outputs=[label]
     )
-    e, samples = explain(), gplens.Samples(size.draws, seed=seed, joint=False)
+    e, samples = explain(tolerance=EXACT), gplens.Samples(size.draws, seed=seed, joint=False)
     low, high = explain(tolerance=ROUGH, uncertainty=samples).interval(LEVEL)
     ablation, rough = (Ablation.of(process, x, x0, label, dtype=kind) for kind in (torch.float64, dtype))
     removed = ablation.removed(order_of(e.values[0, 0]), torch.arange(ablation.pixels + 1))

@@ -77,7 +77,7 @@ class Inquiry:
             return self._total(self.functional, x, x0)
         origins = x0.expand_as(x)
         found = _exact(self, x, x0, values) if self.closed else _by_draws(self, x, origins, values)
-        if not isinstance(self.request, Samples):
+        if not isinstance(self.request, Samples) or found.spread.draws is not None:
             return found.spread
         draws = [self._draws(self.request, x[i], origins[i], int(found.order[i]), i) for i in range(len(x))]
         return replace(found.spread, draws=torch.stack(draws))
@@ -192,7 +192,7 @@ def _by_draws(
     inquiry: Inquiry, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
 ) -> _Found:
     """Deviations of outputs of several latent functions, one input after the other."""
-    level, rows = inquiry.orders(x, x0), []
+    level, rows, draws = inquiry.orders(x, x0), [], []
     for i in range(len(x)):
         while True:
             order = ORDERS[int(level[i])]
@@ -200,15 +200,22 @@ def _by_draws(
             if found.settled or order == ORDERS[-1]:
                 break
             level[i] += 1
-        rows.append(found)
+        rows.append(replace(found, paths=None))
+        request = inquiry.request
+        if isinstance(request, Samples) and not request.joint and inquiry.together and found.paths is not None:
+            draws.append(draw(found.paths, request, i))  # from what is there already
     std, std_error = torch.stack([row.std for row in rows]), torch.stack([row.std_error for row in rows])
-    spread = Spread(std, std_error, None, None, torch.tensor([row.settled for row in rows]))
-    return _Found(spread, torch.tensor(ORDERS)[level])
+    settled = torch.tensor([row.settled for row in rows])
+    return _Found(
+        Spread(std, std_error, None, torch.stack(draws) if draws else None, settled), torch.tensor(ORDERS)[level]
+    )
 
 
 @final
 @dataclass(frozen=True)
 class _Deviations:
+    paths: PathDraws | None
+    """What they were computed from."""
     std: Float[Tensor, "o d"]
     std_error: Float[Tensor, "o d"]
     settled: bool
@@ -221,7 +228,7 @@ def _deviations(
     paths = inquiry.paths(x, x0, order, full=False)
     std, std_error, change = variance(paths, values, seed=0)  # one seed for all inputs: whatever their order
     limit = torch.maximum(std_error.amax(1), inquiry.tolerance * std.amax(1))
-    return _Deviations(std, std_error, bool((change.amax(1) <= limit).all()))
+    return _Deviations(paths, std, std_error, bool((change.amax(1) <= limit).all()))
 
 
 def _root(variances: Float[Tensor, "b o d"]) -> Float[Tensor, "b o d"]:
