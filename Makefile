@@ -23,10 +23,10 @@ bench: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
 bench-training: .venv/installed
-	OMP_WAIT_POLICY=passive $(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/training.py
 
 reproduce: .venv/installed
-	OMP_WAIT_POLICY=passive $(BIN)/gplens reproduce all --overwrite
+	$(BIN)/gplens reproduce all --overwrite
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .
