@@ -23,9 +23,9 @@ def frozen_copy(module: M, dtype: torch.dtype | None = None) -> M:
 
 def keep_jitter(module: Module, copy: Module) -> None:
     """GPyTorch's jitter depends on the dtype; a copy in float64 keeps that of the model it was made from."""
-    for original, own in zip(module.modules(), copy.modules(), strict=True):
+    for name, original in module.named_modules():
         if isinstance(original, _VariationalStrategy) and "_jitter_val" in vars(original):
-            vars(own)["_jitter_val"] = original.jitter_val
+            vars(copy.get_submodule(name))["_jitter_val"] = original.jitter_val
 
 
 def _replacements(module: Module) -> dict[int, Any]:
