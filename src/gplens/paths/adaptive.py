@@ -27,7 +27,7 @@ STALLED = 4
 class Adaptive(Rule):
     """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance (4.9).
 
-    A panel's error is |Kronrod - Gauss|, which is the error of the lower rule: pessimistic on smooth paths.
+    A panel's error is |Kronrod - Gauss|, which is that of the lower rule, times what the higher is seen to gain (4.9a).
     The first panels are at most `reach` lengthscales long, so that no bump of the kernel lies between nodes.
     """
 
