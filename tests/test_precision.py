@@ -39,7 +39,7 @@ def test_several_latent_functions_and_error_bars() -> None:
     exact, single = explain(mix, X, tolerance=1e-4, **options), explain(mix, X, dtype=torch.float32, **options)
     assert exact.std is not None
     assert single.std is not None
-    torch.testing.assert_close(single.std, exact.std, rtol=1e-4, atol=1e-12)
+    torch.testing.assert_close(single.std, exact.std, rtol=1e-6, atol=1e-12)
     torch.testing.assert_close(single.values, exact.values, rtol=0, atol=1e-4 * float(exact.values.abs().max()))
 
 

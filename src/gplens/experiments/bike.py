@@ -77,7 +77,7 @@ def source() -> str:
 def models(seed: int, quick: bool) -> dict[str, GPCountRegressor]:
     """50 inducing points as in the paper, which start at k-means centres; and the estimator's own defaults.
 
-    The first 50 rows, as in the synthetic data, would all be hours of one January weekend: fits from there are poor.
+    The first 50 rows, as in the synthetic data, would all be hours of one January weekend.
     """
     options = {"random_state": seed, "training": Training(steps=20) if quick else None}
     paper = GPCountRegressor("rbf", inducing_points=INDUCING, scaling="none", **options)
