@@ -1,6 +1,6 @@
 """Attributions of a table of inputs: paths in blocks of rows, averaged over the baselines of each input."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.functional import Functional
-from gplens.paths.engine import PathGradient, joined
+from gplens.paths.engine import PathGradient, rows_within
 from gplens.paths.rules import FixedRule, Integral, Rule
 from gplens.paths.sampling import answer_by_sampling
 from gplens.process import Process
@@ -17,6 +17,8 @@ from gplens.sampled import Sampled
 
 TIGHTEN = 2
 """How often a background is integrated again, more finely, where its average is smaller than its members."""
+NODES = 48
+"""Numbers that the nodes of a path and their weights take: three for each of sixteen nodes."""
 
 
 @final
@@ -58,10 +60,12 @@ class Question:
     def integrate(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
         """The same for a target that is a plain function of the marginals."""
         s, d = baselines.shape[1:]
-        block = max(1, self.memory // (8 * 6 * s * d * len(self.outputs)))
+        block = rows_within(self.memory, s * (10 * d * len(self.outputs) + NODES))
+        if len(x) <= block:
+            return self._average(x, baselines)
         shared = baselines.shape[0] == 1
         starts = [baselines] * -(-len(x) // block) if shared else baselines.split(block)
-        return _joined([self._average(*piece) for piece in zip(x.split(block), starts, strict=True)])
+        return _in_place((self._average(*piece) for piece in zip(x.split(block), starts, strict=True)), len(x))
 
     def _average(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
         s = baselines.shape[1]
@@ -83,20 +87,33 @@ class Question:
         return Attribution(self.rule.integrate(gradient, tolerance), gradient.start, gradient.end)
 
 
-def _joined(parts: list[Attribution]) -> Attribution:
-    """Blocks of rows, one after the other."""
+def _in_place(parts: Iterator[Attribution], rows: int) -> Attribution:
+    """Blocks of rows, each written to its place as it comes: the result is never there twice."""
+    whole, done = None, 0
+    for part in parts:
+        whole, size = whole or _room(part, rows), len(part.end)
+        for there, own in zip(_fields(whole), _fields(part), strict=True):
+            there[done : done + size] = own
+        done += size
+    assert whole is not None
+    return whole
 
-    def each(field: Callable[[Attribution], Tensor | None]) -> Tensor | None:
-        tensors = [tensor for part in parts if (tensor := field(part)) is not None]
-        return joined(tensors) if tensors else None
 
-    integral = Integral(
-        joined([part.integral.values for part in parts]),
-        each(lambda part: part.integral.error),
-        torch.cat([part.integral.nodes for part in parts]),
-        each(lambda part: part.integral.converged),
-    )
-    return Attribution(integral, torch.cat([part.start for part in parts]), torch.cat([part.end for part in parts]))
+def _room(part: Attribution, rows: int) -> Attribution:
+    """Like a part, for all of the rows, and still empty."""
+
+    def room(own: Tensor) -> Tensor:
+        return own.new_empty(rows, *own.shape[1:])
+
+    own = part.integral
+    error, converged = (None if one is None else room(one) for one in (own.error, own.converged))
+    return Attribution(Integral(room(own.values), error, room(own.nodes), converged), room(part.start), room(part.end))
+
+
+def _fields(found: Attribution) -> list[Tensor]:
+    own = found.integral
+    every = own.values, own.error, own.nodes, own.converged, found.start, found.end
+    return [one for one in every if one is not None]
 
 
 def _averaged(found: Attribution, s: int) -> Attribution:
