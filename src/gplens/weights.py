@@ -28,8 +28,8 @@ class Term:
         assert self.H is not None
         if self.V is None:
             return self.U.flatten(2) @ self.H.flatten(1, 2)
-        summed = self.U.flatten(1, 2) @ self.H[:, 0]
-        return (summed.unflatten(1, self.U.shape[1:3]).mul_(self.V[:, None])).sum(2)
+        summed = (self.U.flatten(1, 2) @ self.H[:, 0]).unflatten(1, self.U.shape[1:3]).mul_(self.V[:, None])
+        return summed[:, :, 0] if summed.shape[2] == 1 else summed.sum(2)
 
     def over_points(self) -> Float[Tensor, "b p q"]:
         """sum_n W."""
@@ -77,7 +77,9 @@ class Weights:
     def over_nodes(self) -> Float[Tensor, "b p n"]:
         """sum_q W."""
         first, *others = (term.over_nodes() for term in self.terms)
-        return sum(others, start=first)
+        for other in others:
+            first += other
+        return first
 
     def moment(self, t: Float[Tensor, "b q"]) -> Float[Tensor, "b p"]:
         """sum_qn t_q W."""

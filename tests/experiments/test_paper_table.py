@@ -38,8 +38,7 @@ def test_the_softmax_expansion_is_a_second_order_taylor_polynomial() -> None:
 
         return torch.softmax(m, 1)[:, c] + sum(v[:, j] * second(j) for j in range(4)) / 2
 
-    weights = torch.eye(4).double()[None, [2]].expand(3, -1, -1)
-    value, by_m, by_v = SoftmaxExpansion().contract(m.detach(), v.detach(), weights)
+    value, by_m, by_v = SoftmaxExpansion().derivatives(m.detach(), v.detach(), (2,))
     wanted = polynomial(m, v, 2)
     torch.testing.assert_close(value[:, 2], wanted.detach(), rtol=0, atol=1e-14)
     for found, of in ((by_m, m), (by_v, v)):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.links.link import Link, Moments, PairMoments
 from gplens.links.sigmoid import Sigmoid, sigmoid_at
-from gplens.links.softmax.classes import ClassProbabilities, Contraction
+from gplens.links.softmax.classes import ClassProbabilities, Derivatives
 from gplens.links.softmax.taylor import Taylor
 from gplens.shapes import Batch
 
@@ -63,8 +63,8 @@ class SoftmaxExpansion(ClassProbabilities):
         """Infinite: it is not the expectation."""
         return torch.inf
 
-    def contract(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], a: Float[Tensor, "e p c"]) -> Contraction:
+    def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
         """By the expansion throughout."""
         S = torch.softmax(m, 1)
         polynomial = Taylor(S, S[:, None], v[:, None])
-        return polynomial.expansion, *polynomial.pull_back(a)
+        return polynomial.expansion, *polynomial.derivatives(outputs)

@@ -13,6 +13,9 @@ from gplens.line import Line, Section
 from gplens.shapes import Batch
 from gplens.weights import Weights
 
+NodeWeights = Float[Tensor, "b p q n"]
+NodeGradients = Float[Tensor, "b p q d"]
+
 
 class Profile(ABC):
     """A function h of the scaled squared distance."""
@@ -86,13 +89,13 @@ class Radial:
         inverse = (1 / points.scale).expand(len(points.centre))
 
         def pull_back(W: Weights) -> Form:
-            W = W.scaled(2.0).times(slope)
-            over_q = W.over_nodes()
-            moved = Form(own=((W.moment(t), inverse**2, self.line.d),))
-            moved = moved + Line(self.x0, self.d, t).start(over_q.sum(2), inverse)
-            return moved + Form(shared=((over_q.mul_(-points.factor), points.pulled),))
+            W = W.scaled(-2.0 * points.factor).times(slope)
+            over_q, back = W.over_nodes(), -inverse / points.factor
+            moved = Form(own=((W.moment(t), back * inverse, self.line.d),))
+            moved = moved + Line(self.x0, self.d, t).start(over_q.sum(2), back)
+            return moved + Form(shared=((over_q, points.pulled),))
 
-        def by_node(W: Float[Tensor, "b p q n"]) -> Float[Tensor, "b p q d"]:
+        def by_node(W: NodeWeights) -> NodeGradients:
             W = 2 * W * slope[:, None]
             x = self.x0[:, None] + t[:, :, None] * self.d[:, None]
             return (W.sum(3, keepdim=True) * x[:, None] - W @ points.z) * inverse

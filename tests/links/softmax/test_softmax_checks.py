@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gplens.links.softmax.integral import contract, expectation
+from gplens.links.softmax.integral import derivatives, expectation
 from gplens.links.softmax.taylor import taylor
 
 M, V = torch.zeros(2, 3).double(), torch.ones(2, 3).double()
@@ -25,7 +25,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("m", "v", "message"), BAD.values(), ids=BAD)
-@pytest.mark.parametrize("function", [expectation, taylor, lambda m, v: contract(m, v, m[..., None])])
+@pytest.mark.parametrize("function", [expectation, taylor, lambda m, v: derivatives(m, v, [0])])
 def test_bad_marginals_are_refused_with_a_reason(
     function: Callable[[Tensor, Tensor], object], m: Tensor, v: Tensor, message: str
 ) -> None:
@@ -41,6 +41,6 @@ def test_a_tolerance_that_float64_cannot_hold_is_refused(tolerance: float) -> No
 
 @pytest.mark.parametrize("a", [M, torch.ones(2, 1, 4).double(), torch.ones(2, 1, 3)], ids=["2d", "4 classes", "float"])
 def test_weights_of_another_shape_are_refused(a: Tensor) -> None:
-    for call in (expectation(M, V).pull_back, taylor(M, V).pull_back, lambda a: contract(M, V, a)):
+    for call in (expectation(M, V).pull_back, taylor(M, V).pull_back):
         with pytest.raises(ValueError, match=r"shape \(2, channels, 3\); got"):
             call(a)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from softmax_oracle import Array, Kinds, Triple
 from torch import Tensor
 
-from gplens.links.softmax.integral import contract, expectation
+from gplens.links.softmax.integral import derivatives, expectation
 
 TINY_TO_HUGE = [0, 1e-30, 1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 1, 4, 20, 100, 400]
 
@@ -229,10 +229,10 @@ def test_pull_back_is_the_contracted_jacobian() -> None:
     rng = np.random.default_rng(2)
     m, v, a = tensors(rng.normal(size=(300, 7)), rng.uniform(0, 9, (300, 7)), rng.normal(size=(300, 3, 7)))
     result = expectation(m, v)
-    streamed = contract(m, v, a)
-    for jacobian, pulled, again in zip(result.jacobian(), result.pull_back(a), streamed[1:], strict=True):
+    streamed = derivatives(m, v, (5, 2))
+    for jacobian, pulled, some in zip(result.jacobian(), result.pull_back(a), streamed[1:], strict=True):
         assert (a @ jacobian - pulled).abs().max() < 1e-13
-        assert (again - pulled).abs().max() < 1e-15
+        assert (some - jacobian[:, [5, 2]]).abs().max() < 1e-14
     assert torch.equal(streamed[0], result.value)
 
 

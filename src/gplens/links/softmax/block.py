@@ -61,6 +61,15 @@ class Block:
         l, q = self.l.mT, self.q.mT  # noqa: E741
         return a * (T @ l) - A @ l, 0.5 * (A @ q - a * (T @ q))
 
+    def derivatives(self, outputs: Int[Tensor, " o"]) -> tuple[Float[Tensor, "e o c"], Float[Tensor, "e o c"]]:
+        """(3.3), (3.4) for some of the classes; entry [c, j], j = c by closure as in (3.8)."""
+        own, T = self.l[:, outputs] * self.wp, self.l.sum(1, keepdim=True) * self.wp
+        by_m, by_v = own @ self.l.mT, own @ self.q.mT
+        at = torch.arange(len(outputs))
+        by_m[:, at, outputs] -= (T @ self.l.mT)[:, 0, outputs]
+        by_v[:, at, outputs] -= (T @ self.q.mT)[:, 0, outputs]
+        return by_m.neg_(), by_v.mul_(0.5)
+
     def jacobian(self) -> tuple[Jacobian, Jacobian]:
         """(3.3), (3.4); entry [c, j], diagonal by closure."""
         weighted = self.l * self.wp

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from gplens.functional import Functional, Jet
-from gplens.links.softmax.integral import contract
+from gplens.links.softmax.integral import derivatives
 from gplens.links.softmax.taylor import taylor
 from gplens.process import Marginals
 
-Contraction = tuple[Float[Tensor, "e c"], Float[Tensor, "e p c"], Float[Tensor, "e p c"]]
+Derivatives = tuple[Float[Tensor, "e c"], Float[Tensor, "e o c"], Float[Tensor, "e o c"]]
 
 FINEST = 1e-12
 """What the integral can hold in float64."""
@@ -46,15 +46,14 @@ class ClassProbabilities(Functional):
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """The probabilities of the classes asked for, and their derivatives in all latent functions."""
         m, v = (tensor.movedim(1, 2) for tensor in (marginals.m, marginals.v))
-        b, q, c = m.shape
-        chosen = one_hot(torch.tensor(outputs), c).to(m.dtype).expand(b * q, -1, -1)
-        value, by_m, by_v = self.contract(m.flatten(0, 1), v.flatten(0, 1), chosen)
+        b, q, _ = m.shape
+        value, by_m, by_v = self.derivatives(m.flatten(0, 1), v.flatten(0, 1), outputs)
         by_m, by_v = (tensor.unflatten(0, (b, q)).movedim(1, 3) for tensor in (by_m, by_v))
         return Jet(value[:, list(outputs)].unflatten(0, (b, q)).mT, by_m, by_v)
 
     @abstractmethod
-    def contract(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], a: Float[Tensor, "e p c"]) -> Contraction:
-        """E S_c, and sum_c a_c d E S_c/dm_j and /dv_j."""
+    def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
+        """E S of all classes, and d E S_c/dm_j and /dv_j of those asked for."""
 
 
 @final
@@ -90,9 +89,9 @@ class Softmax(ClassProbabilities):
         chosen = one_hot(torch.tensor(outputs), f.shape[1]).to(f.dtype)[:, :, None]
         return S[:, list(outputs), None] * (chosen - S[:, None])
 
-    def contract(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], a: Float[Tensor, "e p c"]) -> Contraction:
+    def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
         """By the integral."""
-        return contract(m, v, a, tolerance=self.tolerance)
+        return derivatives(m, v, outputs, tolerance=self.tolerance)
 
 
 @final
@@ -109,7 +108,7 @@ class SoftmaxTaylor(ClassProbabilities):
         """Infinite: the derivatives are not those of the probabilities."""
         return torch.inf
 
-    def contract(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], a: Float[Tensor, "e p c"]) -> Contraction:
+    def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
         """By the expansion."""
         expansion = taylor(m, v)
-        return expansion.value, *expansion.pull_back(a)
+        return expansion.value, *expansion.derivatives(outputs)

@@ -5,7 +5,7 @@ what their integrals miss; here the elements are sorted into blocks, done again 
 tolerance, and put together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import final
 
@@ -63,17 +63,17 @@ def expectation(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Expecta
     return Expectation(value, parts)
 
 
-def contract(
-    m: Argument, v: Argument, a: Argument, *, tolerance: float = 1e-9
-) -> tuple[Float[Tensor, "e c"], Float[Tensor, "e p c"], Float[Tensor, "e p c"]]:
-    """E softmax(f) and (3.8) in one pass that keeps no more than a block in memory; a: (e, p, c)."""
+def derivatives(
+    m: Argument, v: Argument, outputs: Sequence[int], *, tolerance: float = 1e-9
+) -> tuple[Float[Tensor, "e c"], Float[Tensor, "e o c"], Float[Tensor, "e o c"]]:
+    """E softmax(f), and d E S_c/dm_j, d E S_c/dv_j of some classes c, keeping no more than a block in memory."""
     check_marginals(m, v)
-    check_weights(a, m)
-    m, v = m.detach(), v.detach()
-    value, by_m, by_v = torch.empty_like(m), torch.empty_like(a), torch.empty_like(a)
+    m, v, chosen = m.detach(), v.detach(), torch.as_tensor(outputs)
+    value = torch.empty_like(m)
+    by_m, by_v = (m.new_empty(len(m), len(chosen), m.shape[1]) for _ in range(2))
     for block in integrate(m, v, tolerance):
         value[block.rows] = block.value
-        by_m[block.rows], by_v[block.rows] = block.pull_back(a[block.rows])
+        by_m[block.rows], by_v[block.rows] = block.derivatives(chosen)
     return value, by_m, by_v
 
 
@@ -115,9 +115,8 @@ def join(parts: list[Plan]) -> Plan | None:
 
 def partition(todo: Plan, classes: int) -> Iterator[Plan]:
     """Blocks of elements with the same grid, which is that of the kind their own belongs to."""
-    todo = todo.snapped()
-    kinds = torch.stack([todo.h, todo.bend, todo.high], dim=1)
-    kind, counts = torch.unique(kinds, dim=0, return_inverse=True, return_counts=True)[1:]
+    todo, kinds = todo.snapped()
+    kind, counts = torch.unique(kinds, return_inverse=True, return_counts=True)[1:]
     size = max(1, BLOCK // (40 * classes))
     for alike in torch.argsort(kind, stable=True).split(counts.tolist()):
         for index in alike.split(size):

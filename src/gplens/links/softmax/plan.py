@@ -34,6 +34,9 @@ PROBES = 8
 ZOOMS = 3
 """Probes of (3.5) per element: 8 over the whole range, then twice 8 around the left end of what matters."""
 
+KINDS = 2**16
+"""More than the half octaves that a float64 has, so that three of them make one number."""
+
 
 Probes = Float[Tensor, "e k"]
 
@@ -62,17 +65,19 @@ class Plan:
         high, bend = self.high + shift + 3, self.bend + 2 * shift
         return Plan(self.rows, self.m + shift[:, None], self.v, high, 0.7 * self.h, self.stretch, bend)
 
-    def snapped(self) -> "Plan":
-        """Grids of a few kinds: step, bend and range moved outward, by a factor 1.4 at the most.
+    def snapped(self) -> "tuple[Plan, Int[Tensor, ' e']]":
+        """Grids of a few kinds, and of which kind each is: step, bend and range moved outward, by 1.4 at the most.
 
         The grid of an element then depends on that element alone, and so does its result, whatever elements it shares
         a block with.
         """
-        h = 2 ** (torch.floor(2 * torch.log2(self.h)) / 2)
-        steps = torch.relu(self.bend / h) + 10
-        bend = h * (2 ** (torch.ceil(2 * torch.log2(steps)) / 2) - 10)
-        high = 2 ** (torch.ceil(2 * torch.log2(self.high)) / 2)
-        return Plan(self.rows, self.m, self.v, high, h, STRETCH * h, bend)
+        step = torch.floor(2 * torch.log2(self.h))
+        h = 2 ** (step / 2)
+        bends = torch.ceil(2 * torch.log2(torch.relu(self.bend / h) + 10))
+        range_ = torch.ceil(2 * torch.log2(self.high))
+        kind = ((step * KINDS + bends) * KINDS + range_).long()
+        bend, high = h * (2 ** (bends / 2) - 10), 2 ** (range_ / 2)
+        return Plan(self.rows, self.m, self.v, high, h, STRETCH * h, bend), kind
 
     def grid(self) -> tuple[float, Float[Tensor, " s"], Float[Tensor, " s"]]:
         """Step, nodes and weights for elements of one kind: a trapezoid in t, s = t + a exp((t - bend)/a)      (3.7)

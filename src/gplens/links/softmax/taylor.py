@@ -16,12 +16,14 @@ is put back: E[G_cj(f) d_k f_j] ~ dT_c/dm_j d_k m_j + dT_c/dv_j d_k v_j. Biased:
 of order one for v of some units. `expectation` is exact.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from gplens.links.softmax.checks import Argument, check_marginals, check_weights
 from gplens.links.softmax.integral import expectation
@@ -53,14 +55,18 @@ class Taylor:
         third = 0.5 * (self.flow(a * alpha) - mean * S * alpha) - self.flow(aG * v)
         return aG + third, 0.5 * (1 - 2 * S) * aG  # (3.12), (3.11)
 
+    def derivatives(self, outputs: Sequence[int]) -> tuple[Float[Tensor, "e o c"], Float[Tensor, "e o c"]]:
+        """dT_c/dm_j and dT_c/dv_j of some classes c, at [element, c, j]."""
+        chosen = one_hot(torch.as_tensor(outputs), self.value.shape[1]).to(self.value)
+        return self.pull_back(chosen.expand(len(self.value), -1, -1))
+
     def flow(self, x: Float[Tensor, "e p c"]) -> Float[Tensor, "e p c"]:
         """(x G)_k = S_k (x_k - sum_j x_j S_j)."""
         return self.S * (x - (x * self.S).sum(-1, keepdim=True))
 
     def jacobian(self) -> tuple[Float[Tensor, "e c c"], Float[Tensor, "e c c"]]:
         """dT_c/dm_j and dT_c/dv_j at [element, c, j]."""
-        identity = torch.eye(self.value.shape[1]).to(self.value).expand(len(self.value), -1, -1)
-        return self.pull_back(identity)
+        return self.derivatives(range(self.value.shape[1]))
 
 
 def taylor(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Taylor:
