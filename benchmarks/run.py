@@ -23,7 +23,8 @@ HEAD = """# Benchmarks
 
 Measured by `make bench` on {date}, one thread, Python {python}, {used}.
 
-Ratios are medians of interleaved repeats after a warm-up (smallest to largest). Errors are relative to the largest
+Ratios are medians of interleaved turns after a warm-up (smallest to largest); a turn of less than half a second is
+repeated until then, and counts with its mean. Errors are relative to the largest
 attribution of a run at a tolerance of 1e-11 (1e-10 for classes). Sizes grow in processes of their own; what is printed
 of memory is the peak beside inputs and result, with a budget of 256 MB; growth in time is counted from the second size,
 where fixed costs no longer show.

@@ -7,6 +7,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+Shared = tuple[Float[Tensor, "b p _"], Float[Tensor, "_ d"]]
+
+BESIDE = 2**21
+"""Numbers of the rows that are copied to be side by side, at the most: 16 MB."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -16,7 +21,7 @@ class Form:
     A sum of forms lists their terms, so that kernels and latent functions share one product over the features.
     """
 
-    shared: tuple[tuple[Float[Tensor, "b p _"], Float[Tensor, "_ d"]], ...] = ()
+    shared: tuple[Shared, ...] = ()
     """Coefficients, and rows of features that all b rows have in common, such as the support points."""
     own: tuple[tuple[Float[Tensor, "b p"], Float[Tensor, " d"], Float[Tensor, "b d"]], ...] = ()
     """Coefficients, factors of the features, and the features y of each row itself."""
@@ -52,10 +57,12 @@ class Form:
         return terms[0].dtype if terms else None
 
     def _shared(self, out: Float[Tensor, "bp d"]) -> None:
-        """The rows of single features in one product, then those of each set of support points."""
-        thin = [(C, R) for C, R in self.shared if len(R) == 1]
-        terms = [(torch.cat([C for C, _ in thin], 2), torch.cat([R for _, R in thin]))] if thin else []
-        terms += [(C, R) for C, R in self.shared if len(R) > 1]
+        """The single rows in one product, then each set of support points; all in one where that moves less."""
+        thin, thick = ([term for term in self.shared if (len(term[1]) == 1) is one] for one in (True, False))
+        terms, (p, d) = ([_beside(thin)] if thin else []) + thick, out.shape
+        rows = sum(len(R) for _, R in terms)
+        if 2 * rows * (p + d) < (len(terms) - 1) * p * d and rows * d <= BESIDE:
+            terms = [_beside(terms)]
         if not terms:
             out.zero_()
         for i, (C, R) in enumerate(terms):
@@ -70,6 +77,11 @@ class Form:
             (group[0][2], torch.stack([C for C, _, _ in group], 2), torch.stack([S for _, S, _ in group]))
             for group in groups.values()
         ]
+
+
+def _beside(terms: list[Shared]) -> Shared:
+    """Several sets of rows as one."""
+    return torch.cat([C for C, _ in terms], 2), torch.cat([R for _, R in terms])
 
 
 def embed(inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int) -> Float[Tensor, "*batch d"]:

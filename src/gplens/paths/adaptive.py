@@ -96,12 +96,11 @@ class _Refinement:
     ) -> None:
         self.integrand, self.tolerance, self.most, self.rows = integrand, tolerance, most, rows
         self.pending = Panels.equal(first)
-        self.change = integrand.change[rows]
         self.values: Tensor | None = None
         self.error: Tensor | None = None
-        self.worst = torch.zeros_like(self.change)
+        self.worst: Tensor | None = None
         self.nodes = torch.zeros(len(rows), dtype=torch.long)
-        self.excess = torch.full((len(rows),), torch.inf, dtype=self.change.dtype)
+        self.excess = torch.full((len(rows),), torch.inf, dtype=torch.float64)
         self.stalled = torch.zeros(len(rows), dtype=torch.long)
 
     def run(self) -> _Found:
@@ -112,6 +111,7 @@ class _Refinement:
             self.pending, order = self.pending.take(worse).refined(order[worse])
         assert self.values is not None
         assert self.error is not None
+        assert self.worst is not None
         return _Found(self.values, self.error, self.worst, self.nodes)
 
     def _first(self) -> Int[Tensor, " s"]:
@@ -167,9 +167,10 @@ class _Refinement:
 
     def _gain(self, total: Float[Tensor, "b o d"], difference: Float[Tensor, "s o"]) -> Float[Tensor, "b o"]:
         """How much nearer Kronrod's sums are than Gauss's to what the attributions add up to, with a margin  (4.9a)."""
+        change = self.integrand.change[self.rows]
         if not bool(self.integrand.gap_floor.isfinite().all()):
-            return torch.ones_like(self.change)  # a named approximation, which does not add up
-        kronrod = total.sum(2) - self.change
+            return torch.ones_like(change)  # a named approximation, which does not add up
+        kronrod = total.sum(2) - change
         gauss = kronrod - torch.zeros_like(kronrod).index_add_(0, self.pending.owner, difference)
         return gain(kronrod.abs(), gauss.abs())
 

@@ -30,28 +30,39 @@ class PathGradient(Integrand):
     memory: int
     """Bytes that temporaries may take."""
 
-    @cached_property
+    @property
     def d(self) -> Float[Tensor, "b d"]:
         """x - x0."""
-        return self.x - self.x0
+        return self._d[: self.rows]
 
     @cached_property
+    def _d(self) -> Float[Tensor, "e d"]:
+        """Of the lines, and of one more that stays at the baseline where all share it."""
+        d = self.x.new_zeros(self.rows + self._shared, self.x.shape[1])
+        torch.sub(self.x, self.x0, out=d[: self.rows])
+        return d
+
+    @property
+    def _shared(self) -> bool:
+        return len(self.x0) == 1
+
+    @property
     def end(self) -> Float[Tensor, "b o"]:
         """T(x)."""
-        return self._ends[: self.rows]
+        return self._ends[0]
 
-    @cached_property
+    @property
     def start(self) -> Float[Tensor, "b o"]:
         """T(x0), computed once where all rows share it."""
-        return self._ends[self.rows :].expand(self.rows, -1)
+        return self._ends[1].expand(self.rows, -1)
 
     @cached_property
-    def _ends(self) -> Float[Tensor, "e o"]:
-        """At t = 1 of the lines, then at their starts: at t = 0 of one more line where all share it."""
-        if len(self.x0) > 1:
-            return joined([self._target(Line.at(self.x)), self._target(Line.at(self.x0))])
-        d = torch.cat([self.d, torch.zeros_like(self.x0)])
-        return self._target(Line(self.x0, d, d.new_ones(len(d), 1)))
+    def _ends(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "#b o"]]:
+        """T at t = 1 and at t = 0, unless they came with the first sums over the lines."""
+        if not self._shared:
+            return self._target(Line.at(self.x)), self._target(Line.at(self.x0))
+        found = self._target(Line(self.x0, self._d, self.x.new_ones(len(self._d), 1)))
+        return found[:-1], found[-1:]
 
     @property
     def change(self) -> Float[Tensor, "b o"]:
@@ -91,26 +102,50 @@ class PathGradient(Integrand):
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
         """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of bounded memory."""
-        block, channels = self._block(t.shape[1], weights.shape[1]), weights.shape[1] * len(self.outputs)
-        found = self.d.new_empty(len(rows), channels, self.d.shape[1])
-        for piece in zip(rows.split(block), t.split(block), weights.split(block), found.split(block), strict=True):
-            self._sums(*piece)
-        return found.unflatten(1, (weights.shape[1], len(self.outputs)))
+        known, every = "_ends" in vars(self), len(rows) == self.rows
+        if known or self.process.autograd or not every or not torch.equal(rows, torch.arange(self.rows)):
+            return self._in_blocks(rows, t, weights)[0]
+        return self._with_ends(t, weights)
+
+    def _with_ends(self, t: Float[Tensor, "b q"], weights: Float[Tensor, "b r q"]) -> Float[Tensor, "b r o d"]:
+        """The same of all lines, whose ends are nodes without a weight: T is then known there at little cost.
+
+        Not by autograd, whose gradients may not exist where a path begins.
+        """
+        b = len(t)
+        ends = t.new_tensor([1.0] if self._shared else [1.0, 0.0])
+        t = torch.cat([t, ends.expand(b, -1)], dim=1)
+        if self._shared:
+            t, weights = (torch.cat([part, torch.zeros_like(part[:1])]) for part in (t, weights))
+        found, values = self._in_blocks(torch.arange(len(t)), t, weights)
+        vars(self)["_ends"] = (values[:b, :, 0], values[b:, :, 0] if self._shared else values[:, :, 1])
+        return found[:b]
+
+    def _in_blocks(
+        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s p"], weights: Float[Tensor, "s r q"]
+    ) -> tuple[Float[Tensor, "s r o d"], Float[Tensor, "s o _"]]:
+        """The sums, and T at the nodes after the first q, which have no weight."""
+        r, o = weights.shape[1], len(self.outputs)
+        block = self._block(t.shape[1], r)
+        found = self.d.new_empty(len(rows), r * o, self.d.shape[1])
+        pieces = zip(rows.split(block), t.split(block), weights.split(block), found.split(block), strict=True)
+        values = joined([self._sums(*piece) for piece in pieces])
+        return found.unflatten(1, (r, o)), values
 
     def _sums(
         self,
         rows: Int[Tensor, " s"],
-        t: Float[Tensor, "s q"],
+        t: Float[Tensor, "s p"],
         weights: Float[Tensor, "s r q"],
         out: Float[Tensor, "s ro d"],
-    ) -> None:
-        d, x0 = self.d[rows], self.x0 if self.x0.shape[0] == 1 else self.x0[rows]
+    ) -> Float[Tensor, "s o _"]:
+        d, x0 = self._d[rows], self.x0 if self._shared else self.x0[rows]
         marginals = self.process.along(Line(x0, d, t))
         jet = self.functional.jet(marginals, self.outputs)
-        w = weights[:, :, None, None]
-        wm = (w * jet.by_m[:, None]).flatten(1, 2)
-        wv = None if jet.by_v is None else (w * jet.by_v[:, None]).flatten(1, 2)
+        wm = _weighted(weights, jet.by_m, t.shape[1])
+        wv = None if jet.by_v is None else _weighted(weights, jet.by_v, t.shape[1])
         marginals.pull_back(wm, wv).evaluate(out).mul_(d[:, None])  # (4.1)
+        return jet.value[:, :, weights.shape[2] :].clone()  # so that the other nodes' are let go
 
     def _block(self, nodes: int, channels: int) -> int:
         """Rows whose temporaries fit into the memory: those of the process, and the features of all channels."""
@@ -120,6 +155,15 @@ class PathGradient(Integrand):
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         pieces = line.split(self._block(1, 1))
         return joined([self.functional.jet(self.process.along(piece), self.outputs).value[:, :, 0] for piece in pieces])
+
+
+def _weighted(
+    weights: Float[Tensor, "s r q"], partials: Float[Tensor, "s o c p"], nodes: int
+) -> Float[Tensor, "s ro c p"]:
+    """weights_q psi_q, and zero, not a product with zero, at nodes without a weight."""
+    q = weights.shape[2]
+    found = (weights[:, :, None, None] * partials[:, None, ..., :q]).flatten(1, 2)
+    return found if q == nodes else torch.nn.functional.pad(found, (0, nodes - q))
 
 
 def joined(pieces: list[Tensor]) -> Tensor:
