@@ -16,7 +16,7 @@ from gplens.explanation import Explanation, Provenance, group_columns, output_in
 from gplens.functional import Functional
 from gplens.likelihood import Likelihood
 from gplens.links.softmax.mixed import correlated
-from gplens.memory import budget
+from gplens.memory import budget, keep_freed
 from gplens.mixture import mixed
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Question
@@ -87,6 +87,7 @@ def explain(
     names = _feature_names(table, feature_names, start)
     if groups is not None:
         group_columns(names, groups)  # so that a mistake is found before the work
+    keep_freed()
     with torch.inference_mode(False), torch.no_grad():
         starts = start.rows(table.values)
         adapted, known = _adapt(model, likelihood, table.values, starts)

@@ -74,6 +74,10 @@ class Mix(Process):
         """As the base."""
         return self.base.floats(nodes, channels)
 
+    def held(self, nodes: int, channels: int) -> int:
+        """As the base."""
+        return self.base.held(nodes, channels)
+
     def select(self, latents: tuple[int, ...]) -> "Mix":
         """Some of the outputs."""
         return Mix(self.base, self.weights[list(latents)], self.jitter)

@@ -169,6 +169,13 @@ class Posterior(Process):
         points = n * d if self.autograd else 0
         return nodes * (n * (6 + 6 * self.latents) + points) + channels * n + 2 * d
 
+    def held(self, nodes: int, channels: int) -> int:
+        """Distances, k and its slope; A k for each latent function; the channels' sums."""
+        n, d = self.Z.shape
+        if self.autograd:
+            return self.floats(nodes, channels)
+        return nodes * n * (3 + self.latents) + channels * n + 2 * d
+
     def select(self, latents: tuple[int, ...]) -> "Posterior":
         """Some of the latent functions, with the same kernel and support points."""
         index, means = list(latents), [self.means[i] for i in latents]
@@ -242,7 +249,10 @@ class PosteriorMarginals(Marginals):
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """One pull-back of W = wm beta - 2 wv A k  (4.2), and those of the prior mean and variance."""
         one, W = torch.ones_like(self.line.t)[:, None], Weights.fixed(wm, self.posterior.beta[None])
-        pulled = [mean.pull_back(Weights.varying(wm[:, :, [c]], one)) for c, mean in enumerate(self.prior_means)]
+        pulled = [
+            mean.pull_back(Weights.varying(own, one))
+            for mean, own in zip(self.prior_means, wm.split(1, dim=2), strict=True)
+        ]
         if wv is not None:
             W = W + Weights.varying(-2 * wv, self.fitted.A_k.expand(-1, wv.shape[2], -1, -1))  # (4.2)
             pulled.append(self.prior_variance.pull_back(Weights.varying(wv.sum(2, keepdim=True), one)))

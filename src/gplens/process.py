@@ -84,6 +84,10 @@ class Process(ABC):
     def floats(self, nodes: int, channels: int) -> int:
         """Numbers held for a line of so many nodes while so many channels are pulled back, features not counted."""
 
+    def held(self, nodes: int, channels: int) -> int:
+        """Those of them that are held until the pull-back is multiplied out, while other processes do their work."""
+        return self.floats(nodes, channels)
+
     @abstractmethod
     def select(self, latents: tuple[int, ...]) -> "Process":
         """Some of the latent functions alone."""

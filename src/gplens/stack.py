@@ -72,8 +72,13 @@ class Stack(Process):
         raise IndexError(f"There are {self.latents} latent functions.")
 
     def floats(self, nodes: int, channels: int) -> int:
-        """All of the parts'."""
-        return sum(part.floats(nodes, channels) for part in self.parts)
+        """What all of the parts hold, and what one of them needs for a moment."""
+        passing = max(part.floats(nodes, channels) - part.held(nodes, channels) for part in self.parts)
+        return self.held(nodes, channels) + passing
+
+    def held(self, nodes: int, channels: int) -> int:
+        """What all of the parts do."""
+        return sum(part.held(nodes, channels) for part in self.parts)
 
     def select(self, latents: tuple[int, ...]) -> Process:
         """The parts to which they belong, one for each."""

@@ -28,14 +28,14 @@ class Term:
         assert self.H is not None
         if self.V is None:
             return self.U.flatten(2) @ self.H.flatten(1, 2)
-        summed = (self.U.flatten(1, 2) @ self.H[:, 0]).unflatten(1, self.U.shape[1:3]).mul_(self.V[:, None])
-        return summed[:, :, 0] if summed.shape[2] == 1 else summed.sum(2)
+        summed = (self.U.flatten(1, 2) @ self.H[:, 0]).unflatten(1, self.U.shape[1:3])
+        return _added(summed.mul_(self.V[:, None]))
 
     def over_points(self) -> Float[Tensor, "b p q"]:
         """sum_n W."""
         assert self.H is not None
         H = self.H.sum(3) if self.V is None else (self.H[:, 0] @ self.V.mT).mT
-        return (self.U * H[:, None]).sum(2)
+        return _added(self.U * H[:, None])
 
     def whole(self) -> Float[Tensor, "b p q *n"]:
         """W."""
@@ -89,3 +89,8 @@ class Weights:
         """W."""
         first, *others = (term.whole() for term in self.terms)
         return sum(others, start=first)
+
+
+def _added(terms: Float[Tensor, "b p a *n"]) -> Float[Tensor, "b p *n"]:
+    """sum_a; a single one as it is, which spares a copy."""
+    return terms[:, :, 0] if terms.shape[2] == 1 else terms.sum(2)

@@ -14,7 +14,8 @@ from gplens.paths.rules import Integrand
 from gplens.process import Process
 
 BLOCK = 2**26
-"""Bytes of temporaries beyond which a block of rows is no faster. Recipe: benchmarks/blocks.py."""
+"""Bytes of temporaries beyond which a block of rows is no faster: as many as malloc keeps when they are freed. Recipe:
+benchmarks/blocks.py."""
 
 
 @final
@@ -150,7 +151,7 @@ class PathGradient(Integrand):
     def _block(self, nodes: int, channels: int) -> int:
         """Rows whose temporaries fit into the memory: those of the process, and the features of all channels."""
         p = channels * len(self.outputs)
-        return rows_within(self.memory, self.process.floats(nodes, p) + 4 * p * self.process.features)
+        return rows_within(self.memory, self.process.floats(nodes, p) + 2 * p * self.process.features)
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         pieces = line.split(self._block(1, 1))
