@@ -162,8 +162,9 @@ class ActiveDimensions(Kernel):
         self, left: Line, right: Line, Z: Tensor, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         """That of the selected columns, put back into its places."""
-        lines = left.columns(self.dims), right.columns(self.dims)
-        inner = self.kernel.fold(*lines, Z[:, self.dims], H, A, full=full)
+        seen = left.columns(self.dims)
+        other = seen if right is left else right.columns(self.dims)  # the same nodes stay the same
+        inner = self.kernel.fold(seen, other, Z[:, self.dims], H, A, full=full)
         return embed_matrix(inner, self.dims, Z.shape[1], full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:

@@ -97,13 +97,16 @@ class Kernel(ABC):
         full: bool,
     ) -> Float[Tensor, "b d *d"]:
         """sum_qp H_qp d_k k(x_q,Z) A d_l k(Z,y_p), for one A (5.13); here row by row, O(q n^2 d)."""
-        lines = zip(left.points(), right.points(), H, strict=True)
+        others = [None] * len(H) if right is left else right.points()
+        lines = zip(left.points(), others, H, strict=True)
         return torch.stack([self._fold(X, Y, Z, weights, A, full=full) for X, Y, weights in lines])
 
     def _fold(
-        self, X: Tensor, Y: Tensor, Z: Tensor, H: Float[Tensor, "q p"], A: Quadratic, *, full: bool
+        self, X: Tensor, Y: Tensor | None, Z: Tensor, H: Float[Tensor, "q p"], A: Quadratic, *, full: bool
     ) -> Float[Tensor, "d *d"]:
-        B, C = (A.F[0] @ self.gradient(points, Z) for points in (X, Y))
+        """Of one row; no Y where its points are those of X."""
+        B = A.F[0] @ self.gradient(X, Z)
+        C = B if Y is None else A.F[0] @ self.gradient(Y, Z)
         weighted = A.s[0, :, None] * torch.tensordot(H, C, 1)
         return B.flatten(0, 1).T @ weighted.flatten(0, 1) if full else (B * weighted).sum((0, 1))
 

@@ -106,7 +106,8 @@ class Radial:
         self, h: Profile, other: "Radial", H: Float[Tensor, "b q p"], A: Float[Tensor, "n n"], *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         """sum_nm N_nm (x0 + t d - z_n)_k (x0 + s d - z_m)_l with N = A o (D'HD), t and s inside the sums  (5.13a)."""
-        D, C, x0, d, z = 2 * h.slope(self.r2), 2 * h.slope(other.r2), self.x0, self.d, self.points.z
+        D, x0, d, z = 2 * h.slope(self.r2), self.x0, self.d, self.points.z
+        C = D if other is self else 2 * h.slope(other.r2)
         t, s = self.line.t[:, :, None], other.line.t[:, :, None]
         N, N_s = A * (D.mT @ (H @ C)), ((H @ (s * C)) @ A) * D
         over_m, s_over_m, t_over_n = N.sum(2), N_s.sum(1), (((H.mT @ (t * D)) @ A) * C).sum(1)
