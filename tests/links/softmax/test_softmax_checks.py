@@ -41,6 +41,5 @@ def test_a_tolerance_that_float64_cannot_hold_is_refused(tolerance: float) -> No
 
 @pytest.mark.parametrize("a", [M, torch.ones(2, 1, 4).double(), torch.ones(2, 1, 3)], ids=["2d", "4 classes", "float"])
 def test_weights_of_another_shape_are_refused(a: Tensor) -> None:
-    for call in (expectation(M, V).pull_back, taylor(M, V).pull_back):
-        with pytest.raises(ValueError, match=r"shape \(2, channels, 3\); got"):
-            call(a)
+    with pytest.raises(ValueError, match=r"shape \(2, channels, 3\); got"):
+        taylor(M, V).pull_back(a)

@@ -6,12 +6,12 @@ With P = prod_j L_j, l_j = L_j'/L_j, q_j = L_j''/L_j and nodes s_k, weights w_k:
     d E S_c/dm_j  =    - sum_k w_k P_k l_ck l_jk               (3.3)   c != j
     d E S_c/dv_j  =  1/2 sum_k w_k P_k l_ck q_jk               (3.4)   c != j
 
-so all classes share one set of nodes, the Jacobians are matrix products over the nodes, and for weights a_c
-on the outputs nothing of size C x C is formed: with A_k = sum_c a_c l_ck and T_k = sum_c l_ck
+so all classes share one set of nodes, and the derivatives of some classes c are matrix products over the nodes. Those
+with j = c follow from the others, since derivatives sum to zero over c: with T_k = sum_j l_jk
 
-    sum_c a_c d E S_c/dm_j = - sum_k w_k P_k l_jk (A_k - a_j T_k)                                 (3.8)
+    d E S_c/dm_c  =  sum_k w_k P_k l_ck (T_k - l_ck)                                              (3.8)
 
-and likewise for v; the term c = j carries the closure (derivatives sum to zero over c) and cancels.
+and likewise for v, so that for few classes nothing of size C x C is formed.
 """
 
 from dataclasses import dataclass
@@ -54,29 +54,14 @@ class Block:
             return self
         return Block(*(x[index] for x in (self.rows, self.l, self.q, self.wp, self.value, self.defect)))
 
-    def pull_back(self, a: Float[Tensor, "e p c"]) -> tuple[Float[Tensor, "e p c"], Float[Tensor, "e p c"]]:
-        """(3.8) and its sibling for v."""
-        A = (a @ self.l) * self.wp
-        T = self.l.sum(1, keepdim=True) * self.wp
-        l, q = self.l.mT, self.q.mT  # noqa: E741
-        return a * (T @ l) - A @ l, 0.5 * (A @ q - a * (T @ q))
-
     def derivatives(self, outputs: Int[Tensor, " o"]) -> tuple[Float[Tensor, "e o c"], Float[Tensor, "e o c"]]:
-        """(3.3), (3.4) for some of the classes; entry [c, j], j = c by closure as in (3.8)."""
+        """(3.3), (3.4) for some of the classes c, entry [c, j]; j = c by (3.8)."""
         own, T = self.l[:, outputs] * self.wp, self.l.sum(1, keepdim=True) * self.wp
         by_m, by_v = own @ self.l.mT, own @ self.q.mT
         at = torch.arange(len(outputs))
         by_m[:, at, outputs] -= (T @ self.l.mT)[:, 0, outputs]
         by_v[:, at, outputs] -= (T @ self.q.mT)[:, 0, outputs]
         return by_m.neg_(), by_v.mul_(0.5)
-
-    def jacobian(self) -> tuple[Jacobian, Jacobian]:
-        """(3.3), (3.4); entry [c, j], diagonal by closure."""
-        weighted = self.l * self.wp
-        by_m, by_v = -weighted @ self.l.mT, 0.5 * weighted @ self.q.mT
-        for jacobian in (by_m, by_v):
-            jacobian.diagonal(dim1=1, dim2=2).sub_(jacobian.sum(1))
-        return by_m, by_v
 
 
 def evaluate(part: Plan, tolerance: float) -> Block:

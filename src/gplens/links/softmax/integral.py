@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.links.softmax.block import Block, Jacobian, evaluate
-from gplens.links.softmax.checks import Argument, check_marginals, check_tolerance, check_weights
+from gplens.links.softmax.checks import Argument, check_marginals, check_tolerance
 from gplens.links.softmax.plan import Plan, plan
 
 ROUNDS = 8
@@ -34,16 +34,13 @@ class Expectation:
     value: Float[Tensor, "e c"]
     blocks: tuple[Block, ...]
 
-    def pull_back(self, a: Argument) -> tuple[Float[Tensor, "e p c"], Float[Tensor, "e p c"]]:
-        """sum_c a_pc d E S_c/dm_j and the same for v_j (3.8). Cost O(p C S) per element."""
-        check_weights(a, self.value)
-        parts = [(block.rows, block.pull_back(a[block.rows])) for block in self.blocks]
-        return gather(parts, a)
-
     def jacobian(self) -> tuple[Jacobian, Jacobian]:
         """d E S_c/dm_j and d E S_c/dv_j at [element, c, j]. Cost O(C^2 S) per element."""
-        parts = [(block.rows, block.jacobian()) for block in self.blocks]
-        return gather(parts, self.value.new_empty(*self.value.shape, self.value.shape[1]))
+        (e, c), every = self.value.shape, torch.arange(self.value.shape[1])
+        by_m, by_v = (self.value.new_empty(e, c, c) for _ in range(2))
+        for block in self.blocks:
+            by_m[block.rows], by_v[block.rows] = block.derivatives(every)
+        return by_m, by_v
 
 
 def expectation(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Expectation:
@@ -52,7 +49,7 @@ def expectation(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Expecta
     m, v: (e, c) float64. Holds for C = 2 to 1000, v = 0 to 400 and beyond, in any mixture. Probabilities sum
     to one and derivatives to zero over the classes to rounding; the sum before it is normalised and the
     closure are measured, and an element that misses the tolerance is refined (ArithmeticError where that does
-    not help). Autograd does not record it: `pull_back` and `jacobian` are the derivatives.
+    not help). Autograd does not record it: `jacobian` is the derivatives.
     """
     check_marginals(m, v)
     m, v = m.detach(), v.detach()
@@ -75,14 +72,6 @@ def derivatives(
         value[block.rows] = block.value
         by_m[block.rows], by_v[block.rows] = block.derivatives(chosen)
     return value, by_m, by_v
-
-
-def gather(parts: list[tuple[Tensor, tuple[Tensor, Tensor]]], like: Tensor) -> tuple[Tensor, Tensor]:
-    """The results of the blocks, back in the order of the elements."""
-    by_m, by_v = torch.empty_like(like), torch.empty_like(like)
-    for rows, (block_m, block_v) in parts:
-        by_m[rows], by_v[rows] = block_m, block_v
-    return by_m, by_v
 
 
 def integrate(m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], tolerance: float) -> Iterator[Block]:
