@@ -15,7 +15,7 @@ from gplens import Posterior, Stack, explain
 from gplens.kernels import RBF, Matern52, Scale
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Link, Softmax
-from gplens.rules import GaussLegendre
+from gplens.rules import Adaptive, GaussLegendre, RiemannRight, Rule
 from gplens.targets import EpistemicVariance, Latent, Target
 
 
@@ -121,15 +121,21 @@ def peak(work: Callable[[], object]) -> int:
     return max(accumulate(sizes))
 
 
-def test_temporaries_stay_within_the_budget() -> None:
+@pytest.mark.parametrize(
+    ("rule", "rows", "budget"),
+    [(Adaptive(), 2_000, 2**20), (RiemannRight(400), 50, 2**22)],
+    ids=["default", "many nodes"],
+)
+def test_temporaries_stay_within_the_budget(rule: Rule, rows: int, budget: int) -> None:
     """Ten times the rows take no more bytes beside the result, which is written block by block."""
-    posterior, _, x0 = model(50, 6)
-    budget = 2**20
+    posterior, X, x0 = model(50, 6)
+    options = {"baseline": x0, "likelihood": Exp(), "rule": rule, "memory": budget}
+    explain(posterior, X, **options)  # what depends on the model alone, and on the process, is kept
     beside = []
-    for b in (2_000, 20_000):
+    for b in (rows, 10 * rows):
         X = normal(generator(b), b, 6)
         result = b * 8 * (3 * 6 + 4)  # values, errors, the inputs; prediction, baseline's, gap, nodes
-        beside.append(peak(lambda X=X: explain(posterior, X, baseline=x0, likelihood=Exp(), memory=budget)) - result)
+        beside.append(peak(lambda X=X: explain(posterior, X, **options)) - result)
     assert beside[0] <= 2 * budget
     assert beside[1] <= 1.1 * beside[0]
 

@@ -102,36 +102,29 @@ class PathGradient(Integrand):
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
-        """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of bounded memory."""
-        known, every = "_ends" in vars(self), len(rows) == self.rows
-        if known or self.process.autograd or not every or not torch.equal(rows, torch.arange(self.rows)):
-            return self._in_blocks(rows, t, weights)[0]
-        return self._with_ends(t, weights)
+        """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of bounded memory.
 
-    def _with_ends(self, t: Float[Tensor, "b q"], weights: Float[Tensor, "b r q"]) -> Float[Tensor, "b r o d"]:
-        """The same of all lines, whose ends are nodes without a weight: T is then known there at little cost.
-
-        Not by autograd, whose gradients may not exist where a path begins.
+        The first sums over all lines have their ends as nodes without a weight, so that T is known there too; not by
+        autograd, whose gradients may not exist where a path begins.
         """
-        b = len(t)
-        ends = t.new_tensor([1.0] if self._shared else [1.0, 0.0])
-        t = torch.cat([t, ends.expand(b, -1)], dim=1)
-        if self._shared:
-            t, weights = (torch.cat([part, torch.zeros_like(part[:1])]) for part in (t, weights))
-        found, values = self._in_blocks(torch.arange(len(t)), t, weights)
-        vars(self)["_ends"] = (values[:b, :, 0], values[b:, :, 0] if self._shared else values[:, :, 1])
-        return found[:b]
+        r, o, first = weights.shape[1], len(self.outputs), self._first(rows)
+        ends = t.new_tensor([1.0, 0.0][: 2 - self._shared] if first else [])
+        lines = torch.arange(len(self._d)) if first else rows
+        found, values = self.d.new_empty(len(lines), r * o, self.d.shape[1]), []
+        for at in torch.arange(len(lines)).split(self._block(t.shape[1] + len(ends), r)):
+            own = at.clamp(max=len(rows) - 1)  # the line that stays at the baseline takes the nodes of the last
+            nodes = torch.cat([t[own], ends.expand(len(at), -1)], dim=1)
+            values.append(self._sums(lines[at], nodes, weights[own], found[at[0] : at[-1] + 1]))
+        if first:
+            at_end, *at_start = joined(values).unbind(2)
+            vars(self)["_ends"] = (at_end[: self.rows], at_start[0] if at_start else at_end[self.rows :])
+        return found[: len(rows)].unflatten(1, (r, o))
 
-    def _in_blocks(
-        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s p"], weights: Float[Tensor, "s r q"]
-    ) -> tuple[Float[Tensor, "s r o d"], Float[Tensor, "s o _"]]:
-        """The sums, and T at the nodes after the first q, which have no weight."""
-        r, o = weights.shape[1], len(self.outputs)
-        block = self._block(t.shape[1], r)
-        found = self.d.new_empty(len(rows), r * o, self.d.shape[1])
-        pieces = zip(rows.split(block), t.split(block), weights.split(block), found.split(block), strict=True)
-        values = joined([self._sums(*piece) for piece in pieces])
-        return found.unflatten(1, (r, o)), values
+    def _first(self, rows: Int[Tensor, " s"]) -> bool:
+        """Whether these are all lines, once each, and their ends not known."""
+        if "_ends" in vars(self) or self.process.autograd or len(rows) != self.rows:
+            return False
+        return torch.equal(rows, torch.arange(self.rows))
 
     def _sums(
         self,
