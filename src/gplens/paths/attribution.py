@@ -17,6 +17,8 @@ from gplens.sampled import Sampled
 
 TIGHTEN = 2
 """How often a background is integrated again, more finely, where its average is smaller than its members."""
+FEATURES = 10
+"""Numbers that a path takes for each feature and output: x - x0, sums of two rules, what is settled, sizes."""
 NODES = 48
 """Numbers that the nodes of a path and their weights take: three for each of sixteen nodes."""
 
@@ -60,7 +62,7 @@ class Question:
     def integrate(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
         """The same for a target that is a plain function of the marginals."""
         s, d = baselines.shape[1:]
-        block = rows_within(self.memory, s * (10 * d * len(self.outputs) + NODES))
+        block = rows_within(self.memory, s * (FEATURES * d * len(self.outputs) + NODES))
         if len(x) <= block:
             return self._average(x, baselines)
         shared = baselines.shape[0] == 1
