@@ -31,7 +31,7 @@ def keep_freed() -> None:
     """Once in a process: let glibc's malloc keep what the blocks of a computation free, rather than hand it back.
 
     It keeps twice the size of the largest mapped block that it ever freed, up to 64 MB; what is beyond it hands back,
-    and takes anew with a fault for every page: up to a third of the time of a table. So one such block is freed here,
-    which was never touched and took no memory. Other allocators do not mind. Recipe: benchmarks/blocks.py
+    and takes anew with a fault for every page. So one such block is freed here, which was never touched and took no
+    memory. Other allocators do not mind. Recipe: benchmarks/blocks.py
     """
     torch.empty(MAPPED, dtype=torch.uint8)
