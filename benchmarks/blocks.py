@@ -11,7 +11,7 @@ from importlib import import_module
 
 import torch
 
-from gplens.paths import engine
+from gplens.paths import gradient
 from models import images, tabular
 
 
@@ -22,7 +22,7 @@ def main() -> None:
     works = {"d=9, n=500, 1,000 inputs": tabular(1000), "d=784, C=10, 64 inputs": images(64)}
     print(f"{'bytes':>6}", *works, sep="   ")
     for power in range(21, 30):
-        engine.BLOCK = 2**power
+        gradient.BLOCK = 2**power
         each = {name: best(work.explain) for name, work in works.items()}
         cells = [f"{seconds:.3f} s {faults:7,}".rjust(len(name)) for name, (seconds, faults) in each.items()]
         print(f"2^{power:<4}", *cells, sep="   ", flush=True)

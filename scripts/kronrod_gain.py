@@ -14,7 +14,7 @@ from torch import Tensor
 
 import gplens
 from gplens.kernels import RBF, Matern32, Matern52
-from gplens.paths.gain import gain
+from gplens.paths.panels import gain
 from gplens.uncertainty.covariance import covariance
 
 KERNELS = {"RBF": RBF, "Matern 5/2": Matern52, "Matern 3/2": Matern32}

@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gplens.links.softmax import block, cdf, integral, plan
+from gplens.expectations.softmax import block, cdf, integral, plan
 
 Array = NDArray[np.floating]
 Marginals = tuple[Tensor, Tensor]

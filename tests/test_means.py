@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 
 from conformance.zoo import generator, normal, pulled, seeds, uniform
-from gplens.line import Line
+from gplens.lines.line import Line
 from gplens.means import AutogradMean, ConstantMean, LinearMean, Mean
 from oracles.dense import Scalar, gradient
 

@@ -8,7 +8,7 @@ from gplens import Diagonal, Mix, Samples, Stack, explain
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Softmax
 from gplens.means import LinearMean
-from gplens.posterior import Posterior
+from gplens.processes.posterior import Posterior
 from gplens.targets import Latent
 
 FORMULAS = [case for case in EVERY_POSTERIOR if not fitted(case, 0)[0].autograd]

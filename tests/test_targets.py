@@ -9,7 +9,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, rows
 from gplens import Likelihood, Stack
-from gplens.functionals import Expectation, LatentVariance, TotalVariance
+from gplens.expectations.elementwise import Expectation, LatentVariance, TotalVariance
 from gplens.links import Exp, Identity, Quadrature, Sigmoid
 from gplens.targets import Custom, EpistemicVariance, Exceeds, Latent, PredictiveVariance, Response, Target
 from oracles.dense import expectation, integrated_gradient

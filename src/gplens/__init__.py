@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from gplens import baselines, datasets, kernels, links, means, rules, targets
 from gplens.explain import explain
 from gplens.explanation import Explanation, Provenance
-from gplens.functions import Functions
 from gplens.likelihood import Likelihood
-from gplens.mix import Mix
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.quadratic import Quadratic
-from gplens.stack import Stack
-from gplens.transformed import Transformed
+from gplens.lines.quadratic import Quadratic
+from gplens.processes.functions import Functions
+from gplens.processes.mix import Mix
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
+from gplens.processes.transformed import Transformed
 from gplens.uncertainty import Diagonal, Full, Samples
 
 if _TYPE_CHECKING:

@@ -12,18 +12,18 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
-from gplens.explanation import Explanation, Provenance, group_columns, output_index
-from gplens.functional import Functional
+from gplens.expectations.expectation import Functional
+from gplens.expectations.hyperparameters import mixed
+from gplens.expectations.softmax.sampled import correlated
+from gplens.explanation.result import Explanation, Provenance, group_columns, output_index
 from gplens.likelihood import Likelihood
-from gplens.links.softmax.mixed import correlated
 from gplens.memory import budget, keep_freed
-from gplens.mixture import mixed
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Question
 from gplens.paths.rules import Rule
 from gplens.precision import FINEST as FINEST_SINGLE
 from gplens.precision import Single
-from gplens.process import Process
+from gplens.processes.process import Process
 from gplens.targets import Response, Target
 from gplens.uncertainty import Uncertainty
 from gplens.uncertainty.attach import requested, with_spread

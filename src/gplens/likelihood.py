@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from gplens.functional import Functional
-from gplens.functionals import Expectation
+from gplens.expectations.elementwise import Expectation
+from gplens.expectations.expectation import Functional
 from gplens.links import Link
 
 

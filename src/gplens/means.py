@@ -8,9 +8,8 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.form import Form
-from gplens.line import Line, Section, autograd_section, constant_section
-from gplens.weights import Weights
+from gplens.lines.line import Line, Section, autograd_section, constant_section
+from gplens.lines.pull_back import Form, Weights
 
 
 class Mean(ABC):

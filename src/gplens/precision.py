@@ -7,11 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.form import Form
-from gplens.joint import Joint
-from gplens.line import Line
-from gplens.pairs import Pairs
-from gplens.process import Marginals, Process, Sources
+from gplens.lines.line import Line
+from gplens.lines.pairs import Joint, Pairs
+from gplens.lines.pull_back import Form
+from gplens.processes.process import Marginals, Process, Sources
 
 FINEST = 1e-4
 """Below this a tolerance asks for digits that float32 does not have."""

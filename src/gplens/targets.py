@@ -8,8 +8,8 @@ from typing import final
 
 from torch import Tensor
 
-from gplens.functional import Functional
-from gplens.functionals import Expectation, LatentMean, LatentVariance
+from gplens.expectations.elementwise import Expectation, LatentMean, LatentVariance
+from gplens.expectations.expectation import Functional
 from gplens.likelihood import Likelihood
 from gplens.links import Link, Quadrature
 from gplens.links.quadrature import name_of

@@ -32,9 +32,9 @@ from gplens.kernels import (
     Sum,
     Warped,
 )
-from gplens.line import Section
+from gplens.lines.line import Section
+from gplens.lines.pull_back import Weights
 from gplens.links import Exp, Identity, Probit, Sigmoid, Softplus, Square
-from gplens.weights import Weights
 from oracles.dense import DensePosterior, Naive, fit
 
 FEATURES = 4

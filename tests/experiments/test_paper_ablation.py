@@ -7,12 +7,12 @@ import torch
 from digit_models import fitted, printed, small_digits
 
 import gplens
+from gplens.expectations.softmax.integral import expectation
 from gplens.experiments import ablation as module
 from gplens.experiments import rivals, study
 from gplens.experiments.ablation import Ablation, even_counts
 from gplens.experiments.metrics import order_of, score
 from gplens.experiments.pixels import on_pixels
-from gplens.links.softmax.integral import expectation
 
 SHARED = pytest.mark.parametrize("shared", [True, False])
 

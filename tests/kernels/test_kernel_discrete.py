@@ -7,7 +7,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import generator, normal
 from gplens.kernels import RBF, ActiveDimensions, Discrete, Product, Warped
-from gplens.line import Line
+from gplens.lines.line import Line
 
 
 def same(X: Tensor, Z: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from gplens.kernels import (
     Scale,
     Sum,
 )
-from gplens.line import Line
+from gplens.lines.line import Line
 
 a = torch.tensor(1.3).double()
 

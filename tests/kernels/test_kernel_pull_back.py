@@ -25,7 +25,7 @@ from conformance.zoo import (
     wrapped,
 )
 from gplens.kernels import RBF, Autograd, Constant, Cosine, Kernel, Matern32, Matern52, Product, Scale, Sum
-from gplens.line import Line
+from gplens.lines.line import Line
 from oracles.dense import gradient, panels
 
 every_kernel = pytest.mark.parametrize("case", EVERY_KERNEL, ids=repr)

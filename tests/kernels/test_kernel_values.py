@@ -9,7 +9,7 @@ from torch import Tensor
 
 from conformance.zoo import EVERY_KERNEL, FEATURES, KernelCase, generator, normal, pulled, seeds, uniform
 from gplens.kernels import RBF, Kernel, Linear, Matern, Matern32, Matern52, Periodic, Power, RationalQuadratic
-from gplens.line import Line
+from gplens.lines.line import Line
 from oracles.dense import matrix
 
 every_kernel = pytest.mark.parametrize("case", EVERY_KERNEL, ids=repr)

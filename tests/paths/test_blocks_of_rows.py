@@ -8,7 +8,7 @@ from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
 from gplens import Stack, memory
 from gplens.likelihood import Likelihood
 from gplens.links import Sigmoid, Softmax
-from gplens.paths import engine
+from gplens.paths import gradient
 
 CASES = [EVERY_POSTERIOR[i] for i in (0, 2, 18)]
 
@@ -22,7 +22,7 @@ def test_results_do_not_depend_on_the_memory_allowed(
     X, X0 = rows(0, 3)
     baseline = gplens.baselines.Sample(X0) if background else X0
     whole = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
-    monkeypatch.setattr(engine, "BLOCK", 1)
+    monkeypatch.setattr(gradient, "BLOCK", 1)
     monkeypatch.setattr(memory, "LEAST", 1)
     pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid(), memory=1)
     for name in ("values", "prediction", "baseline_prediction"):

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from gplens.paths.nodes import gauss_kronrod, gauss_legendre
+from gplens.paths.panels import gauss_kronrod, gauss_legendre
 from gplens.rules import GaussKronrod, GaussLegendre, RiemannRight
 
 

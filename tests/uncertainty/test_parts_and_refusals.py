@@ -10,11 +10,11 @@ import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
 from gplens import Diagonal, Explanation, Full, Mix, Posterior, Process, Samples, Stack, explain
 from gplens.baselines import Sample
-from gplens.explanation import tensors_of
+from gplens.expectations.softmax import Softmax, SoftmaxTaylor
+from gplens.explanation.result import tensors_of
 from gplens.kernels import RBF
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, SigmoidTaylor
-from gplens.links.softmax import Softmax, SoftmaxTaylor
 from gplens.targets import EpistemicVariance, Latent
 from gplens.uncertainty import Uncertainty
 

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
 from gplens import Diagonal, Full, Mix, Samples, Stack, explain
+from gplens.expectations.softmax import MixedSoftmax, Softmax
 from gplens.likelihood import Likelihood
-from gplens.links.softmax import MixedSoftmax, Softmax
 from gplens.uncertainty import engine
 from gplens.uncertainty.draws import variance
-from gplens.uncertainty.paths import PathDraws
+from gplens.uncertainty.latent_paths import PathDraws
 from oracles.dense import DensePosterior
 from oracles.error_bars import legendre, path_draws
 

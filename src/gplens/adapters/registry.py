@@ -8,11 +8,11 @@ from typing import Any, final
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.functional import Functional
-from gplens.functions import Functions
+from gplens.expectations.expectation import Functional
 from gplens.likelihood import Likelihood
 from gplens.links import Link
-from gplens.process import Process
+from gplens.processes.functions import Functions
+from gplens.processes.process import Process
 
 HOSTS = {
     "gpytorch": "gplens.adapters.gpytorch",
@@ -111,3 +111,19 @@ def load_host(thing: Any) -> None:
 
 def _name(thing: object) -> str:
     return f"{type(thing).__module__}.{type(thing).__qualname__}"
+
+
+def compare(what: str, ours: Float[Tensor, "*k"], host: Float[Tensor, "*k"], limit: Tensor | float, hint: str) -> float:
+    """The largest difference between a number read from a model and the one that its library prints; refuse above."""
+    if ours.shape != host.shape:
+        got = f"{tuple(host.shape)} from the model and {tuple(ours.shape)} from its parts"
+        raise ValueError(f"The model predicts a {what} of another shape than gplens reads from it: {got}.")
+    difference = (ours - host).abs()
+    i = int(difference.argmax())
+    if not bool(difference.max() <= limit):
+        raise ValueError(
+            f"The {what} that gplens reads from the model is {float(ours.flatten()[i]):.10g} where the model itself "
+            f"predicts {float(host.flatten()[i]):.10g}. What is explained would not be your model, so that gplens "
+            f"refuses. {hint}"
+        )
+    return float(difference.max())

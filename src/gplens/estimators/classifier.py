@@ -24,8 +24,8 @@ from gplens.estimators.prediction import BLOCK
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.start import Sites
+from gplens.expectations.softmax.integral import expectation
 from gplens.links import Probit, Sigmoid
-from gplens.links.softmax.integral import expectation
 from gplens.paths.rules import Rule
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty

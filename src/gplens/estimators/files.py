@@ -27,7 +27,7 @@ from gplens.estimators.models import Exact, Sparse, kernel_of
 from gplens.estimators.regressor import GPRegressor
 from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
 from gplens.estimators.variance import GPVarianceRegressor
-from gplens.io.atomic import write
+from gplens.explanation.files import write
 
 FORMAT = "gplens estimator"
 VERSION = 1

@@ -16,7 +16,7 @@ from torch.distributions import Bernoulli, Normal, Poisson
 from gplens import links
 from gplens.adapters.gpytorch.tails import tail_of
 from gplens.adapters.registry import read_likelihood
-from gplens.functionals import Expectation
+from gplens.expectations.elementwise import Expectation
 from gplens.likelihood import Likelihood as Observed
 
 DRAWS = 8

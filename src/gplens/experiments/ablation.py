@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gplens.expectations.softmax.integral import expectation
 from gplens.experiments.pixels import squared_exponential
-from gplens.links.softmax.integral import expectation
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.stack import Stack
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
 
 BLOCK = 2**25
 """Numbers in the temporaries of a block of states: 256 MB in float64."""

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.link import Link, Moments, PairMoments
+from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.expectations.softmax.classes import ClassProbabilities, Derivatives
+from gplens.expectations.softmax.taylor import Taylor
+from gplens.lines.shapes import Batch
 from gplens.links.sigmoid import Sigmoid, sigmoid_at
-from gplens.links.softmax.classes import ClassProbabilities, Derivatives
-from gplens.links.softmax.taylor import Taylor
-from gplens.shapes import Batch
 
 
 @final

@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.kernels import RBF, Scale
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.stack import Stack
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
 
 
 def on_pixels(process: Process, x: Float[Tensor, " d"], free: Bool[Tensor, " d"]) -> Process:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 import gplens
 from gplens.estimators import GPClassifier
-from gplens.process import Process
+from gplens.processes.process import Process
 from gplens.rules import RiemannRight, Rule
 
 DRAWS = 256

@@ -16,7 +16,7 @@ from gplens.experiments.metrics import score
 from gplens.experiments.progress import Progress
 from gplens.experiments.rivals import Images, Labels
 from gplens.experiments.study import Size, read
-from gplens.process import Process
+from gplens.processes.process import Process
 
 
 def measure(

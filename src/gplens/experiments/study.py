@@ -14,7 +14,7 @@ from gplens.estimators import GPClassifier
 from gplens.experiments.ablation import Ablation, even_counts
 from gplens.experiments.metrics import order_of
 from gplens.experiments.pixels import on_pixels
-from gplens.process import Process
+from gplens.processes.process import Process
 
 LEVEL = 0.9
 EXACT = 1e-9

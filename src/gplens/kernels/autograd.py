@@ -1,13 +1,16 @@
-"""Any kernel of which only the values are known."""
+"""Kernels whose derivatives come from autograd: of any function, or of inputs that pass through one (MATH 1.11)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels.kernel import Kernel
+from gplens.lines.between import Between
+from gplens.lines.line import Line, Section, summed
 
 
 @final
@@ -31,3 +34,94 @@ class Autograd(Kernel):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         """The given function."""
         return self.variance(X)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Warped(Kernel):
+    """k(phi(x), phi(z)): a straight path is a curve for k, whose derivatives are d_k = sum_j J_jk d_j'  (1.11).
+
+    The derivatives of k are its own formulas, at each node along the curve's tangent; J is autograd's. O(qnd) a row.
+    """
+
+    kernel: Kernel
+    phi: Callable[[Float[Tensor, "b d"]], Float[Tensor, "b e"]]
+    """Differentiable, and row by row."""
+
+    @property
+    def autograd(self) -> bool:
+        """The Jacobian is."""
+        return True
+
+    def parts(self) -> tuple[Kernel, ...]:
+        """Those of the kernel inside."""
+        return self.kernel.parts()
+
+    def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
+        """k(phi(x), phi(z))."""
+        return self.kernel(self.phi(X), self.phi(Z))
+
+    def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        """k(phi(x), phi(x))."""
+        return self.kernel.diagonal(self.phi(X))
+
+    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
+        """One tangent for each node."""
+        tangents, J = self._tangents(line)
+        return _curved(self.kernel.along(tangents, self.phi(Z)), line, J)
+
+    def along_diagonal(self, line: Line) -> Section:
+        """One tangent for each node."""
+        tangents, J = self._tangents(line)
+        return _curved(self.kernel.along_diagonal(tangents), line, J)
+
+    def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        """That of k, times the Jacobian at x."""
+        x, J = self._jacobian(X)
+        return self.kernel.gradient(x, self.phi(Y)) @ J
+
+    def _between(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        """Every pair of nodes has a line of its own, from phi(y) to phi(x)."""
+        (x, Jx), (y, Jy) = self._jacobian(X), self._jacobian(Y)
+        ends, starts = x.repeat_interleave(len(y), 0), y.repeat(len(x), 1)
+        zero = starts.new_zeros(len(starts), 1)
+        inner = self.kernel.between(Line(starts, ends - starts, zero + 1), Line(starts, ends - starts, zero))
+
+        def pairs(tensor: Tensor) -> Tensor:
+            return tensor[:, 0, 0].unflatten(0, (len(x), len(y)))
+
+        def mixed(full: bool) -> Float[Tensor, "1 q p d *d"]:
+            form = "qek,qpef,pfl->qpkl" if full else "qek,qpef,pfk->qpk"
+            return torch.einsum(form, Jx, pairs(inner.mixed(True)), Jy)[None]
+
+        return Between(
+            pairs(inner.values)[None],
+            lambda: torch.einsum("qpe,qek->qpk", pairs(inner.by_x), Jx)[None],
+            lambda: torch.einsum("qpe,pek->qpk", pairs(inner.by_y), Jy)[None],
+            mixed,
+        )
+
+    def _tangents(self, line: Line) -> tuple[Line, Float[Tensor, "bq e d"]]:
+        """phi at every node, with the direction in which it leaves; a kernel that no path may enter sees it."""
+        x, J = self._jacobian(line.points().flatten(0, 1))
+        d = line.d.repeat_interleave(line.t.shape[1], 0)
+        return Line(x, torch.einsum("ned,nd->ne", J, d), x.new_zeros(len(x), 1)), J
+
+    def _jacobian(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, "k e"], Float[Tensor, "k e d"]]:
+        """phi and J_jk = d_k phi_j."""
+        with torch.enable_grad():
+            X = X.detach().requires_grad_()
+            x = self.phi(X)
+            rows = [torch.autograd.grad(column.sum(), X, retain_graph=True)[0] for column in x.unbind(1)]
+        return x.detach(), torch.stack(rows, dim=1)
+
+
+def _curved(inner: Section, line: Line, J: Float[Tensor, "bq e d"]) -> Section:
+    """A section over rows of one node each, as one over lines of many."""
+    shape = line.t.shape
+
+    def by_node(W: Float[Tensor, "b p q *rest"]) -> Float[Tensor, "b p q d"]:
+        each = inner.by_node(W.transpose(1, 2).flatten(0, 1).unsqueeze(2))[:, :, 0]
+        return (each @ J).unflatten(0, shape).transpose(1, 2)
+
+    return Section(inner.values[:, 0].unflatten(0, shape), summed(by_node), by_node)

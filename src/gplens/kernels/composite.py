@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.kernels.between import Between, embed_matrix
 from gplens.kernels.kernel import Kernel
-from gplens.line import Line, Section
-from gplens.quadratic import Quadratic
+from gplens.lines.between import Between, embed_matrix
+from gplens.lines.line import Line, Section
+from gplens.lines.quadratic import Quadratic
 
 
 @final

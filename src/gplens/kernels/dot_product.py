@@ -1,17 +1,17 @@
-"""Kernels of a weighted dot product: along a line it is linear in t."""
+"""Kernels of a weighted dot product, which is linear in t along a line: linear and polynomial."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.form import Form
 from gplens.kernels.kernel import Kernel
-from gplens.line import Line, Section
-from gplens.shapes import Batch
-from gplens.weights import Weights
+from gplens.lines.line import Line, Section
+from gplens.lines.pull_back import Form, Weights
+from gplens.lines.shapes import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +78,44 @@ class DotProduct(Kernel):
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Zero: a polynomial in t has no scale that could be stepped over."""
         return torch.zeros_like(line.d[:, 0])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Linear(DotProduct):
+    """k = sum_k a_k x_k z_k."""
+
+    def profile(self, s: Batch) -> Batch:
+        """s."""
+        return s
+
+    def slope(self, s: Batch) -> Batch:
+        """1."""
+        return torch.ones_like(s)
+
+    def bend(self, s: Batch) -> Batch:
+        """0."""
+        return torch.zeros_like(s)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Polynomial(DotProduct):
+    """k = (s + offset)^power,  s = sum_k a_k x_k z_k,  power a whole number >= 1."""
+
+    offset: Float[Tensor, ""]
+    power: int
+
+    def profile(self, s: Batch) -> Batch:
+        """(s + offset)^power."""
+        return (s + self.offset) ** self.power
+
+    def slope(self, s: Batch) -> Batch:
+        """power (s + offset)^(power - 1)."""
+        return self.power * (s + self.offset) ** (self.power - 1)
+
+    def bend(self, s: Batch) -> Batch:
+        """power (power - 1) (s + offset)^(power - 2)."""
+        if self.power == 1:
+            return torch.zeros_like(s)
+        return self.power * (self.power - 1) * (s + self.offset) ** (self.power - 2)

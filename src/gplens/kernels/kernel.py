@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.between import Between, stack
-from gplens.line import Line, Section, autograd_section
-from gplens.quadratic import Quadratic
+from gplens.lines.between import Between, stack
+from gplens.lines.line import Line, Section, autograd_section
+from gplens.lines.quadratic import Quadratic
 
 CHORDS = 64
 """Pieces into which a path is cut where only the kernel's values can tell how long it is."""

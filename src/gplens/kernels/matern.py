@@ -1,13 +1,13 @@
-"""Matern kernels that have a derivative: smoothness 3/2 and 5/2."""
+"""Matern kernels that have a derivative: of smoothness 3/2 and 5/2 in closed form, and of any smoothness above 1."""
 
 from dataclasses import dataclass
-from math import sqrt
+from math import gamma, sqrt
 from typing import final
 
 import torch
 
 from gplens.kernels.stationary import Stationary
-from gplens.shapes import Batch
+from gplens.lines.shapes import Batch
 
 
 @final
@@ -71,3 +71,60 @@ class Matern52(Stationary):
         """5/3 s^2 e^-s."""
         s = sqrt(5) * r2.sqrt()
         return 5 / 3 * s**2 * torch.exp(-s)
+
+
+TINY = 1e-12
+"""Distances s up to this one are taken as zero, before K_nu overflows (beyond 1e-15 for nu = 20)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Matern(Stationary):
+    """k = M_nu(s),  M_nu(s) = 2^(1-nu)/Gamma(nu) s^nu K_nu(s),  s = sqrt(2 nu) r,  nu > 1  (4.5i).
+
+    dk/dr2 = -nu/(2(nu-1)) M_(nu-1)(s), because d[s^nu K_nu]/ds = -s^nu K_(nu-1). The Bessel function is scipy's, which
+    must be installed; for nu = 3/2 and 5/2 use `Matern32` and `Matern52`, which have closed forms.
+    """
+
+    nu: float | int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 < self.nu <= 20:
+            raise ValueError(
+                f"Matern wants 1 < nu <= 20; got {self.nu}. At 1 and below its functions have no derivative; "
+                "beyond 20 it differs from gplens.kernels.RBF by less than 0.012, and K_nu leaves the range of float64."
+            )
+
+    @property
+    def smooth(self) -> bool:
+        """Powers of r that are not even begin at 2 nu."""
+        return False
+
+    def profile(self, r2: Batch) -> Batch:
+        """M_nu(s)."""
+        return self._scaled(r2, self.nu, self.nu, 2 ** (1 - self.nu) / gamma(self.nu), limit=1.0)
+
+    def slope(self, r2: Batch) -> Batch:
+        """-nu/(2(nu-1)) M_(nu-1)(s)."""
+        order, limit = self.nu - 1, -self.nu / (2 * (self.nu - 1))
+        return self._scaled(r2, order, order, limit * 2 ** (1 - order) / gamma(order), limit)
+
+    def bend(self, r2: Batch) -> Batch:
+        """nu 2^(2-nu)/Gamma(nu) s^nu K_(nu-2)(s)."""
+        factor = self.nu * 2 ** (2 - self.nu) / gamma(self.nu)
+        return self._scaled(r2, self.nu, abs(self.nu - 2), factor, limit=0.0)
+
+    def _scaled(self, r2: Batch, power: float | int, order: float | int, factor: float, limit: float) -> Batch:
+        """factor s^power K_order(s), and its limit at s = 0."""
+        s = (2 * self.nu * r2).sqrt()
+        far = s > TINY
+        s = torch.where(far, s, 1)
+        return torch.where(far, factor * s**power * _bessel(order, s), limit)
+
+
+def _bessel(order: float | int, s: Batch) -> Batch:
+    """K_order(s)."""
+    from scipy.special import kv  # not a dependency of gplens: it comes with the hosts that have such kernels
+
+    return torch.as_tensor(kv(order, s.numpy()))

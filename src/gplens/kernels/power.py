@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.between import Between, Pairs
 from gplens.kernels.kernel import Kernel
-from gplens.line import Line, Section
-from gplens.shapes import Batch
+from gplens.lines.between import Between, Pairs
+from gplens.lines.line import Line, Section
+from gplens.lines.shapes import Batch
 
 
 @final

@@ -1,12 +1,14 @@
-"""The squared exponential kernel."""
+"""The squared exponential kernel, and the rational quadratic, which is a mixture of them."""
 
 from dataclasses import dataclass
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from gplens.kernels.stationary import Stationary
-from gplens.shapes import Batch
+from gplens.lines.shapes import Batch
 
 
 @final
@@ -30,3 +32,27 @@ class RBF(Stationary):
     def bend(self, r2: Batch) -> Batch:
         """r2 exp(-r2/2)."""
         return r2 * torch.exp(-r2 / 2)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RationalQuadratic(Stationary):
+    """k = (1 + r2 / (2 alpha))^-alpha;  dk/dr2 = -1/2 (1 + r2 / (2 alpha))^(-alpha - 1)  (4.5d)."""
+
+    alpha: Float[Tensor, ""]
+
+    def profile(self, r2: Batch) -> Batch:
+        """(1 + r2 / (2 alpha))^-alpha."""
+        return self._raised(r2, 0)
+
+    def slope(self, r2: Batch) -> Batch:
+        """-1/2 (1 + r2 / (2 alpha))^(-alpha - 1)."""
+        return -self._raised(r2, 1) / 2
+
+    def bend(self, r2: Batch) -> Batch:
+        """(1 + 1/alpha) r2 (1 + r2 / (2 alpha))^(-alpha - 2)."""
+        return (1 + 1 / self.alpha) * r2 * self._raised(r2, 2)
+
+    def _raised(self, r2: Batch, more: int) -> Batch:
+        """(1 + r2 / (2 alpha))^(-alpha - more), by a logarithm that keeps its digits where alpha is large."""
+        return torch.exp(-(self.alpha + more) * torch.log1p(r2 / (2 * self.alpha)))

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.between import Between
 from gplens.kernels.kernel import Kernel
-from gplens.kernels.radial import Points, Profile, Radial
-from gplens.line import Line, Section, constant_section
-from gplens.quadratic import Quadratic
-from gplens.shapes import Batch
+from gplens.lines.between import Between
+from gplens.lines.line import Line, Section, constant_section
+from gplens.lines.quadratic import Quadratic
+from gplens.lines.radial import Points, Profile, Radial
+from gplens.lines.shapes import Batch
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.link import Link, Moments, PairMoments
-from gplens.shapes import Batch
+from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.lines.shapes import Batch
 
 
 @final

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.link import Link, Moments, PairMoments
-from gplens.links.marginal import check_marginal
-from gplens.shapes import Batch
+from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.lines.shapes import Batch
+from gplens.links.moments.checks import check_marginal
 
 
 @final

@@ -9,15 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.derivatives import differentiate
-from gplens.links.hermite import expect_pairs
-from gplens.links.joint import check_joint
-from gplens.links.link import Link, Moments, PairMoments
-from gplens.links.marginal import check_marginal
-from gplens.links.resolution import COUNTS as COEFFICIENTS
-from gplens.links.resolution import resolve
-from gplens.links.trapezoid import Level, integrate
-from gplens.shapes import Batch
+from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.lines.shapes import Batch
+from gplens.links.moments.checks import check_joint, check_marginal
+from gplens.links.moments.derivatives import differentiate
+from gplens.links.moments.hermite import expect_pairs
+from gplens.links.moments.resolution import COUNTS as COEFFICIENTS
+from gplens.links.moments.resolution import resolve
+from gplens.links.moments.trapezoid import Level, integrate
 
 COUNTS = tuple(2**k for k in range(5, 15))
 """Nodes per level: 32, 64, ... 16384. The last resolves the sigmoid to sd = 300."""

@@ -1,4 +1,4 @@
-"""The logistic sigmoid: Bernoulli classification."""
+"""The sigmoid of logistic classification, exact, and the paper's Taylor expansion of it, a named approximation."""
 
 from dataclasses import dataclass
 from math import pi, sqrt
@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.hermite import expect_pairs
-from gplens.links.link import Link, Moments, PairMoments
-from gplens.links.logistic import expect, terms
-from gplens.shapes import Batch
+from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.lines.shapes import Batch
+from gplens.links.moments.hermite import expect_pairs
+from gplens.links.moments.logistic import expect, terms
 
 
 @final
@@ -58,3 +58,42 @@ def step_moments(a: Float[Tensor, "b q"], sd: Float[Tensor, "b 1"]) -> Moments:
     u = a / sd
     slope = torch.exp(-(u**2) / 2) / (sqrt(2 * pi) * sd)
     return Moments(torch.special.ndtr(u), slope, -u / sd * slope)
+
+
+@final
+@dataclass(frozen=True)
+class SigmoidTaylor(Link):
+    """slope ~ s'(m) + v/2 s'''(m),  curvature ~ s''(m)  (2.8), so that the gradient is the paper's
+
+        psi_m m_k + psi_v v_k = s' m_k + v/2 s''' m_k + c_k s'',    psi_v = s''/2,  c_k = v_k/2.
+
+    `value` is the exact E s(f): the completeness gap is what the expansion costs. Its error is O(v^2) in
+    the slope, O(v) in the curvature, without bound as v grows. Use `Sigmoid` for anything but comparison.
+    """
+
+    @property
+    def exact(self) -> bool:
+        """False: slope and curvature are not the derivatives of `value`."""
+        return False
+
+    def __call__(self, f: Batch) -> Batch:
+        """g = 1/(1 + e^-f)."""
+        return torch.sigmoid(f)
+
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """E s(f) exactly;  s' + v/2 s''' and s'' at m  (2.8)."""
+        value = Sigmoid().moments(m, v).value
+        _, slope, curvature = sigmoid_at(m)
+        third = slope * (1 - 6 * slope)  # s''' = s'(1 - 6 s')
+        return Moments(value, slope + v / 2 * third, curvature)  # (2.8)
+
+    def derivative(self, f: Batch) -> Batch:
+        """s' = s(1 - s)."""
+        return sigmoid_at(f).slope
+
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """Refused: the expansion approximates attributions, and gives them no distribution."""
+        raise NotImplementedError(
+            "SigmoidTaylor has no pair moments: it approximates the expected attribution, not its distribution. "
+            "Use links.Sigmoid(), which is exact, or leave uncertainty out."
+        )

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.hermite import expect_pairs
-from gplens.links.link import Link, Moments, PairMoments
-from gplens.links.logistic import expect, terms
-from gplens.shapes import Batch
+from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.lines.shapes import Batch
+from gplens.links.moments.hermite import expect_pairs
+from gplens.links.moments.logistic import expect, terms
 
 
 @final

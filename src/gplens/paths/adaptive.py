@@ -8,9 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths import nodes
-from gplens.paths.gain import gain, ratio
-from gplens.paths.panels import LAST, Panels
+from gplens.paths.panels import LAST, Panels, gain, gauss_kronrod, ratio
 from gplens.paths.rules import Integral, Integrand, Rule, allowed
 
 REACHES = {4: 1.25, 5: 1.75, 7: 3.0}
@@ -133,7 +131,7 @@ class _Refinement:
 
     def _evaluate(self, panels: Panels, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
         """Kronrod sums of panels and what they differ by from the Gauss sums."""
-        t, w, gauss = nodes.gauss_kronrod(order)
+        t, w, gauss = gauss_kronrod(order)
         weights = torch.as_tensor(np.stack([w, w - gauss])) * panels.width[:, None, None]
         t = panels.start[:, None] + panels.width[:, None] * torch.as_tensor(t)
         found = self.integrand.sums(self.rows[panels.owner], t, weights)

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.functional import Functional
-from gplens.paths.engine import PathGradient, rows_within
+from gplens.expectations.expectation import Functional
+from gplens.expectations.softmax.sampled import Sampled
+from gplens.paths.gradient import PathGradient, rows_within
 from gplens.paths.rules import FixedRule, Integral, Rule
 from gplens.paths.sampling import answer_by_sampling
-from gplens.process import Process
-from gplens.sampled import Sampled
+from gplens.processes.process import Process
 
 TIGHTEN = 2
 """How often a background is integrated again, more finely, where its average is smaller than its members."""

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths import nodes
+from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
 
 
 class Integrand(ABC):
@@ -86,7 +86,7 @@ class FixedRule(Rule):
     """Nodes and weights on [0, 1] that are the same for every path."""
 
     @abstractmethod
-    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, nodes.Nodes | None]:
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes | None]:
         """Nodes, weights, and the weights of a coarser rule on the same nodes, or None."""
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
@@ -119,9 +119,9 @@ class GaussLegendre(FixedRule):
     def __post_init__(self) -> None:
         _check_count(self, self.count)
 
-    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, None]:
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
         """From numpy."""
-        return *nodes.gauss_legendre(self.count), None
+        return *gauss_legendre(self.count), None
 
 
 @final
@@ -134,9 +134,9 @@ class GaussKronrod(FixedRule):
     def __post_init__(self) -> None:
         _check_count(self, self.count)
 
-    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, nodes.Nodes]:
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes]:
         """From orthogonality (4.7)."""
-        return nodes.gauss_kronrod(self.count)
+        return gauss_kronrod(self.count)
 
 
 @final
@@ -149,6 +149,49 @@ class RiemannRight(FixedRule):
     def __post_init__(self) -> None:
         _check_count(self, self.count)
 
-    def nodes_and_weights(self) -> tuple[nodes.Nodes, nodes.Nodes, None]:
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
         """Right end points."""
         return np.arange(1, self.count + 1) / self.count, np.full(self.count, 1 / self.count), None
+
+
+@dataclass(frozen=True)
+class _Even(FixedRule):
+    """Evenly spaced nodes."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 2:
+            raise ValueError(f"{type(self).__name__} wants two nodes or more; got {self.count}.")
+
+
+@final
+@dataclass(frozen=True)
+class RiemannLeft(_Even):
+    """t = 0, 1/count, ..., equal weights. Its error falls like 1/count."""
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        """Left end points."""
+        return np.arange(self.count) / self.count, np.full(self.count, 1 / self.count), None
+
+
+@final
+@dataclass(frozen=True)
+class RiemannMiddle(_Even):
+    """t = 1/(2 count), 3/(2 count), ..., equal weights. Its error falls like 1/count^2."""
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        """Mid points."""
+        return (np.arange(self.count) + 0.5) / self.count, np.full(self.count, 1 / self.count), None
+
+
+@final
+@dataclass(frozen=True)
+class Trapezoid(_Even):
+    """t = 0, 1/(count - 1), ..., 1, half weights at the ends. Its error falls like 1/count^2."""
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        """Weights that sum to one; Captum's riemann_trapezoid has (count - 1)/count."""
+        w = np.full(self.count, 1 / (self.count - 1))
+        w[[0, -1]] /= 2
+        return np.linspace(0, 1, self.count), w, None

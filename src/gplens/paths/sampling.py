@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from gplens.expectations.softmax.sampled import Sampled
 from gplens.paths.rules import Integral
-from gplens.sampled import Sampled
 
 if TYPE_CHECKING:
     from gplens.paths.attribution import Attribution, Question

@@ -7,12 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.line import Line
-from gplens.links.link import Link
-from gplens.pairs import Nodes, Pairs
-from gplens.paths.gain import gain
-from gplens.paths.nodes import gauss_kronrod, gauss_legendre
-from gplens.process import Process
+from gplens.expectations.link import Link
+from gplens.lines.line import Line
+from gplens.lines.pairs import Nodes, Pairs
+from gplens.paths.panels import gain, gauss_kronrod, gauss_legendre
+from gplens.processes.process import Process
 
 Matrix = Float[Tensor, "b d *d"]
 """Features by features, or its diagonal."""

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.links.softmax.mixed import sobol_normals
-from gplens.uncertainty.paths import PathDraws
+from gplens.expectations.softmax.sampled import sobol_normals
+from gplens.uncertainty.latent_paths import PathDraws
 from gplens.uncertainty.requests import Samples
 
 CHUNK = 2_000_000

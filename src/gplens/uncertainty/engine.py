@@ -8,19 +8,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.functional import Functional
-from gplens.line import Line
-from gplens.links.link import Link
-from gplens.mixture import Mixture
+from gplens.expectations.expectation import Functional
+from gplens.expectations.hyperparameters import Mixture
+from gplens.expectations.link import Link
+from gplens.lines.line import Line
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Question
-from gplens.paths.engine import rows_within
-from gplens.process import Process
+from gplens.paths.gradient import rows_within
+from gplens.processes.process import Process
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.draws import check_size, draw, variance
-from gplens.uncertainty.mixture import of_each_draw, pooled
-from gplens.uncertainty.paths import PathDraws
+from gplens.uncertainty.latent_paths import PathDraws
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
+from gplens.uncertainty.total_covariance import of_each_draw, pooled
 
 ORDERS = (4, 5, 7, 10, 15, 22, 31, 47)
 """Gauss nodes that are tried, with their Kronrod extension, until the two agree."""

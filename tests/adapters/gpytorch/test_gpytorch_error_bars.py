@@ -10,9 +10,9 @@ from torch import Tensor
 
 from gplens import Full, Mix, Stack, explain
 from gplens.adapters.registry import adapt
-from gplens.line import Line
+from gplens.lines.line import Line
 from gplens.links import Probit
-from gplens.process import Process
+from gplens.processes.process import Process
 from oracles.error_bars import Function, G, variance_of_change
 
 

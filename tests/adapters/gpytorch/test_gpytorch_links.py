@@ -12,7 +12,7 @@ from torch import Tensor
 from gplens import links
 from gplens.adapters.gpytorch.likelihoods import recognise
 from gplens.adapters.registry import read_likelihood
-from gplens.functionals import Expectation, TotalVariance
+from gplens.expectations.elementwise import Expectation, TotalVariance
 
 EVERY_LIKELIHOOD: list[tuple[Callable[[], Any], type[links.Link], type[links.Link] | None]] = [
     (lik.GaussianLikelihood, links.Identity, None),

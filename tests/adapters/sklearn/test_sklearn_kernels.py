@@ -8,7 +8,7 @@ import torch
 from gplens import kernels
 from gplens.adapters.sklearn.kernels import TRANSLATIONS, has_noise, translate
 from gplens.adapters.sklearn.pairwise import METRICS, REFUSED
-from gplens.line import Line
+from gplens.lines.line import Line
 
 ABSTRACT = {host.Kernel, host.KernelOperator}
 ARD = [0.8, 1.7, 2.9]

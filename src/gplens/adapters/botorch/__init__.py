@@ -12,8 +12,8 @@ from gplens.adapters.botorch.printed import check_list
 from gplens.adapters.gpytorch.memory import remembered
 from gplens.adapters.gpytorch.reading import Reading
 from gplens.adapters.registry import Adapted, adapt
-from gplens.mixture import mixed
-from gplens.stack import Stack
+from gplens.expectations.hyperparameters import mixed
+from gplens.processes.stack import Stack
 
 FAMILY = Model
 """All of BoTorch's models, many of which inherit from GPyTorch's ExactGP first, are read here."""

@@ -10,19 +10,18 @@ from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
 
-from gplens.adapters.affine import Affine
-from gplens.adapters.agreement import compare
 from gplens.adapters.botorch.inputs import SAME, Smooth, smooth_inputs
 from gplens.adapters.botorch.outcomes import Outcome
 from gplens.adapters.botorch.tasks import read_task_prior
 from gplens.adapters.botorch.units import rescaled, warped
 from gplens.adapters.gpytorch.factor import cholesky, inverse
 from gplens.adapters.gpytorch.prior import Prior, read_prior
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.quadratic import Quadratic
-from gplens.stack import Stack
-from gplens.transformed import Transformed
+from gplens.adapters.registry import compare
+from gplens.lines.quadratic import Quadratic
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
+from gplens.processes.transformed import Affine, Transformed
 
 Notes = tuple[str, ...]
 

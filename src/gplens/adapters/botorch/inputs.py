@@ -19,8 +19,8 @@ from botorch.models.transforms.input import (
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.affine import Affine
-from gplens.adapters.agreement import compare
+from gplens.adapters.registry import compare
+from gplens.processes.transformed import Affine
 
 SAME = 1e-9
 """Relative difference of two float64 evaluations of one affine map."""

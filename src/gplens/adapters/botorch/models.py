@@ -22,10 +22,10 @@ from gplens.adapters.botorch.tasks import check_tasks
 from gplens.adapters.botorch.variational import read_sparse
 from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, prior_variance
 from gplens.adapters.gpytorch.copies import frozen_copy
-from gplens.functional import Functional
-from gplens.functionals import Expectation
-from gplens.mixture import mixed
-from gplens.process import Process
+from gplens.expectations.elementwise import Expectation
+from gplens.expectations.expectation import Functional
+from gplens.expectations.hyperparameters import mixed
+from gplens.processes.process import Process
 
 READ = (SingleTaskGP, MultiTaskGP, ApproximateGPyTorchModel)
 """With all that inherits from them. Fully Bayesian models are told by a flag: to import them is to import JAX."""

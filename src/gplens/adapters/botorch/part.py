@@ -8,10 +8,10 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.functionals import Expectation, LatentVariance
+from gplens.expectations.elementwise import Expectation, LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Identity, Link, Probit
-from gplens.process import Process
+from gplens.processes.process import Process
 
 
 @final

@@ -8,11 +8,11 @@ from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.agreement import compare
 from gplens.adapters.gpytorch.check import DOUBLE, HINT, agree, exactly
-from gplens.functional import Functional
-from gplens.line import Line
-from gplens.process import Process
+from gplens.adapters.registry import compare
+from gplens.expectations.expectation import Functional
+from gplens.lines.line import Line
+from gplens.processes.process import Process
 
 CONSTANT = 1e-8
 """Variation of the noise over the points, relative to the largest variance, that is rounding."""

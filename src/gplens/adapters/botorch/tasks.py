@@ -5,9 +5,9 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.agreement import compare
 from gplens.adapters.gpytorch.kernels import translate
 from gplens.adapters.gpytorch.prior import AGREEMENT, Prior
+from gplens.adapters.registry import compare
 from gplens.kernels import Kernel
 from gplens.means import AutogradMean
 

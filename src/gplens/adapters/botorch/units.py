@@ -6,9 +6,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels import Scale, Warped
+from gplens.lines.quadratic import Quadratic
 from gplens.means import AutogradMean, ConstantMean, LinearMean, Mean
-from gplens.posterior import Posterior
-from gplens.quadratic import Quadratic
+from gplens.processes.posterior import Posterior
 
 
 def rescaled(posterior: Posterior, scale: Float[Tensor, ""], shift: Float[Tensor, ""]) -> Posterior:

@@ -5,14 +5,13 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.affine import Affine
 from gplens.adapters.botorch.outcomes import Outcome
 from gplens.adapters.botorch.units import rescaled
 from gplens.adapters.gpytorch.variational import read_variational
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.stack import Stack
-from gplens.transformed import Transformed
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
+from gplens.processes.transformed import Affine, Transformed
 
 
 def read_sparse(

@@ -22,7 +22,7 @@ from gplens.adapters.gpytorch.reading import Reading
 from gplens.adapters.gpytorch.variational import read_variational
 from gplens.adapters.registry import Adapted, adapt, read_likelihood
 from gplens.likelihood import Likelihood
-from gplens.process import Process
+from gplens.processes.process import Process
 
 
 @adapt.register

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.agreement import compare
 from gplens.adapters.gpytorch.factor import without_warnings_of_jitter
-from gplens.line import Line
-from gplens.process import Process
+from gplens.adapters.registry import compare
+from gplens.lines.line import Line
+from gplens.processes.process import Process
 
 DOUBLE = 1e-6
 """Largest difference to the host in float64, relative to the prior's scale. Seen: 1e-9 with K conditioned 1e10."""

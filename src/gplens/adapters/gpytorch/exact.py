@@ -12,8 +12,8 @@ from torch import Tensor
 
 from gplens.adapters.gpytorch.factor import cholesky, inverse
 from gplens.adapters.gpytorch.prior import read_prior
-from gplens.posterior import Posterior
-from gplens.quadratic import Quadratic
+from gplens.lines.quadratic import Quadratic
+from gplens.processes.posterior import Posterior
 
 
 def read_exact(model: ExactGP, points: Float[Tensor, "k d"]) -> tuple[Posterior, tuple[str, ...]]:

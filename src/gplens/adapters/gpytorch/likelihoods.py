@@ -15,7 +15,7 @@ from gplens.adapters.gpytorch.recognise import recognise
 from gplens.adapters.gpytorch.responses import check_gaussian, check_marginal, check_softmax
 from gplens.adapters.gpytorch.smooth import WithoutThreshold
 from gplens.adapters.gpytorch.tails import tail_of
-from gplens.functionals import Expectation, LatentVariance, TotalVariance
+from gplens.expectations.elementwise import Expectation, LatentVariance, TotalVariance
 from gplens.likelihood import Likelihood
 
 

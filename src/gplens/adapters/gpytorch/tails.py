@@ -9,7 +9,7 @@ from torch.distributions import Laplace, NegativeBinomial, Poisson
 
 from gplens import links
 from gplens.adapters.gpytorch.recognise import recognise
-from gplens.functionals import Expectation
+from gplens.expectations.elementwise import Expectation
 
 
 def tail_of(given: Callable[[Tensor], Any]) -> Callable[[float], Expectation]:

@@ -17,11 +17,11 @@ from torch import Tensor
 from gplens.adapters.gpytorch.factor import cholesky, inverse
 from gplens.adapters.gpytorch.kernels import own
 from gplens.adapters.gpytorch.prior import read_prior
-from gplens.mix import Mix
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.quadratic import Quadratic
-from gplens.stack import Stack
+from gplens.lines.quadratic import Quadratic
+from gplens.processes.mix import Mix
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
 
 Notes = tuple[str, ...]
 

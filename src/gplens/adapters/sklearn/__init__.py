@@ -14,7 +14,7 @@ from gplens.adapters.sklearn.classifier import read_binary, read_classifier
 from gplens.adapters.sklearn.pipeline import read_steps
 from gplens.adapters.sklearn.printed import columns_of
 from gplens.adapters.sklearn.regressor import read_regressor
-from gplens.transformed import Transformed
+from gplens.processes.transformed import Transformed
 
 
 @adapt.register

@@ -13,13 +13,13 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted
 from gplens.adapters.sklearn.printed import check, check_features, printed
 from gplens.adapters.sklearn.prior import inverse, read_prior
-from gplens.functionals import Expectation, TotalVariance
+from gplens.expectations.elementwise import Expectation, TotalVariance
 from gplens.likelihood import Likelihood
+from gplens.lines.quadratic import Quadratic
 from gplens.links import OneVsRest, ProbitMixture
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.quadratic import Quadratic
-from gplens.stack import Stack
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
 
 FIVE_ERRORS = ProbitMixture(tuple(COEFS.ravel().tolist()), tuple((1 / (2 * LAMBDAS.ravel() ** 2)).tolist()))
 """The logistic as predict_proba averages it (Williams and Barber), constants of the installed version  (2.13)."""

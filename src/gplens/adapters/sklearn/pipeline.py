@@ -14,8 +14,8 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from gplens.adapters.affine import Affine
 from gplens.adapters.sklearn.printed import check, check_features, printed
+from gplens.processes.transformed import Affine
 
 
 def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> Affine:

@@ -11,14 +11,14 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted
 from gplens.adapters.sklearn.printed import check, check_features, printed
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
-from gplens.functionals import Expectation, LatentVariance
+from gplens.expectations.elementwise import Expectation, LatentVariance
 from gplens.likelihood import Likelihood
+from gplens.lines.quadratic import Quadratic
 from gplens.links import Identity, Probit
 from gplens.means import ConstantMean
-from gplens.mix import Mix
-from gplens.posterior import Posterior
-from gplens.process import Process
-from gplens.quadratic import Quadratic
+from gplens.processes.mix import Mix
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
 
 
 def read_regressor(model: GaussianProcessRegressor, points: Float[Tensor, "k d"]) -> Adapted:

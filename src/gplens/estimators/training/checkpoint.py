@@ -12,7 +12,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from gplens.estimators.training.stopping import Best
-from gplens.io.atomic import write
+from gplens.explanation.files import write
 
 FORMAT = "gplens checkpoint"
 NAME = "checkpoint.safetensors"

@@ -1,0 +1,1 @@
+"""What is explained, T(x) = psi(m(x), v(x)), with its partial derivatives (MATH 2, 3)."""

@@ -1,0 +1,70 @@
+"""What a link must offer: the Gaussian moments of a function g of the latent value."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.lines.shapes import Batch
+
+
+class Moments(NamedTuple):
+    """The expectations of g, g' and g'' under f ~ N(m, v)."""
+
+    value: Batch
+    slope: Batch
+    curvature: Batch
+
+
+class PairMoments(NamedTuple):
+    """E_ij = E g^(i)(f) g^(j)(f') for all pairs of the nodes of a path; f at the first node, f' at the second  (5.4).
+
+    E21 and E31 are the transposes of E12 and E13.
+    """
+
+    E11: Float[Tensor, "b q q"]
+    E12: Float[Tensor, "b q q"]
+    E13: Float[Tensor, "b q q"]
+    E22: Float[Tensor, "b q q"]
+
+
+class Link(ABC):
+    """g(f), the expected observation given the latent value f; its moments under f ~ N(m, v).
+
+    With value = E g(f):  d value/dm = E g' = slope,  d value/dv = 1/2 E g'' = curvature / 2  (2.1).
+    """
+
+    @property
+    def exact(self) -> bool:
+        """False for a named approximation, whose attributions do not add up to the change of `value`."""
+        return True
+
+    @property
+    def needs_variance(self) -> bool:
+        """False where no moment depends on v, so that the variance is never computed."""
+        return True
+
+    @property
+    def has_pair_moments(self) -> bool:
+        """False where the second derivative jumps, so that error bars have to come from draws."""
+        return True
+
+    @abstractmethod
+    def __call__(self, f: Batch) -> Batch:
+        """g at latent values."""
+
+    @abstractmethod
+    def moments(self, m: Batch, v: Batch) -> Moments:
+        """E g, E g', E g'' under N(m, v), for v >= 0  (2.1)."""
+
+    @abstractmethod
+    def derivative(self, f: Batch) -> Batch:
+        """g' at latent values."""
+
+    @abstractmethod
+    def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
+        """E g^(i)(f) g^(j)(f') for jointly Gaussian values at the q nodes of b paths  (5.4).
+
+        c[b, i, i] may be below v[b, i], by a jitter that is in v alone. |c| may exceed sqrt(v v') by rounding.
+        """

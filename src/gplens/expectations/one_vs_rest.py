@@ -1,0 +1,48 @@
+"""Classes from binary classifiers of their own, normalised to add up to one (MATH 2.14)."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+
+from gplens.expectations.expectation import Functional, Jet
+from gplens.expectations.link import Link
+from gplens.processes.process import Marginals
+
+
+@final
+@dataclass(frozen=True)
+class OneVsRest(Functional):
+    """psi_c = p_c / sum_j p_j,  p_j = E g(f_j): the probabilities of one-versus-rest classifiers  (2.14).
+
+    Normalised after the expectation, so that it is no expectation itself: no posterior uncertainty belongs to it.
+    """
+
+    link: Link
+    classes: tuple[str, ...] | None = None
+    """Names of the classes, one for each latent function."""
+
+    def __post_init__(self) -> None:
+        if not self.link.exact:
+            raise ValueError(f"OneVsRest wants a link with exact moments; got {self.link!r}.")
+
+    def count(self, latents: int) -> int:
+        """One class for each latent function."""
+        if latents < 2 or (self.classes is not None and len(self.classes) != latents):
+            got = f"{latents} latent functions" + (f" and the classes {self.classes}" if self.classes else "")
+            raise ValueError(f"OneVsRest wants a latent function for each of two classes or more; got {got}.")
+        return latents
+
+    def names(self, latents: int) -> tuple[str, ...]:
+        """As given, or class 0, class 1, ..."""
+        return self.classes or tuple(f"class {i}" for i in range(latents))
+
+    def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
+        """d psi_c/dp_j = (delta_cj - psi_c)/sum, times the moments of the link  (2.14)."""
+        m, v = marginals.m, marginals.v
+        p, slope, curvature = self.link.moments(m, v)
+        total = p.sum(1, keepdim=True)
+        value = (p / total)[:, list(outputs)]
+        own = torch.eye(m.shape[1], dtype=m.dtype)[list(outputs), :, None]
+        by_p = (own - value[:, :, None]) / total[:, None]
+        return Jet(value, by_p * slope[:, None], by_p * curvature[:, None] / 2)  # (2.14)

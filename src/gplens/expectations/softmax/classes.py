@@ -1,0 +1,114 @@
+"""Links from C latent functions to C class probabilities: exact, and the paper's approximation (MATH 3)."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from gplens.expectations.expectation import Functional, Jet
+from gplens.expectations.softmax.integral import derivatives
+from gplens.expectations.softmax.taylor import taylor
+from gplens.processes.process import Marginals
+
+Derivatives = tuple[Float[Tensor, "e c"], Float[Tensor, "e o c"], Float[Tensor, "e o c"]]
+
+FINEST = 1e-12
+"""What the integral can hold in float64."""
+SHARE = 1e-2
+"""The part of the tolerance of an attribution that the expectation may use up: errors add along the path."""
+
+
+class ClassProbabilities(Functional):
+    """psi_c = E S_c(f) with f_j ~ N(m_j, v_j) independent."""
+
+    @property
+    def independent(self) -> bool:
+        """Always: correlated logits have no such form."""
+        return True
+
+    def count(self, latents: int) -> int:
+        """One class for each latent function."""
+        if latents < 2:
+            raise ValueError(
+                f"A softmax needs two classes or more; the model has {latents} latent function. For a binary model "
+                "use links.Sigmoid() or links.Probit()."
+            )
+        return latents
+
+    def names(self, latents: int) -> tuple[str, ...]:
+        """class 0, class 1, ..."""
+        return tuple(f"class {i}" for i in range(latents))
+
+    def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
+        """The probabilities of the classes asked for, and their derivatives in all latent functions."""
+        m, v = (tensor.movedim(1, 2) for tensor in (marginals.m, marginals.v))
+        b, q, _ = m.shape
+        value, by_m, by_v = self.derivatives(m.flatten(0, 1), v.flatten(0, 1), outputs)
+        by_m, by_v = (tensor.unflatten(0, (b, q)).movedim(1, 3) for tensor in (by_m, by_v))
+        return Jet(value[:, list(outputs)].unflatten(0, (b, q)).mT, by_m, by_v)
+
+    @abstractmethod
+    def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
+        """E S of all classes, and d E S_c/dm_j and /dv_j of those asked for."""
+
+
+@final
+@dataclass(frozen=True)
+class Softmax(ClassProbabilities):
+    """E S_c, exactly, as a one-dimensional integral over the largest of the logits  (3.2) to (3.4).
+
+    `tolerance` is the absolute error of probabilities and derivatives, for C from 2 to 1000, v from 0 to 400 and
+    |m| to 100; explain() sets it from its own.
+    """
+
+    tolerance: float = 1e-9
+
+    @property
+    def accuracy(self) -> float:
+        """As asked for, times what a path adds up."""
+        return self.tolerance / SHARE
+
+    @property
+    def floor(self) -> float:
+        """The tolerance of the integral."""
+        return self.tolerance
+
+    def within(self, tolerance: float) -> "Softmax":
+        """A hundredth of the attributions' tolerance, but no more than 1e-9."""
+        return replace(self, tolerance=max(FINEST, min(self.tolerance, SHARE * tolerance)))
+
+    def slopes(
+        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
+    ) -> Float[Tensor, "s o l q"]:
+        """S_c (delta_cj - S_j) at the paths; `extra`, the host's jitter, changes it by no more than itself."""
+        S = torch.softmax(f, dim=1)
+        chosen = one_hot(torch.tensor(outputs), f.shape[1]).to(f.dtype)[:, :, None]
+        return S[:, list(outputs), None] * (chosen - S[:, None])
+
+    def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
+        """By the integral."""
+        return derivatives(m, v, outputs, tolerance=self.tolerance)
+
+
+@final
+@dataclass(frozen=True)
+class SoftmaxTaylor(ClassProbabilities):
+    """The paper's second-order expansion in f around m  (3.11), (3.12), its lost factor 2 put back.
+
+    A named approximation: the probabilities are exact, the derivatives are the expansion's, and the completeness gap
+    is what that costs. Use `Softmax` for anything but comparison.
+    """
+
+    @property
+    def accuracy(self) -> float:
+        """Infinite: the derivatives are not those of the probabilities."""
+        return torch.inf
+
+    def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
+        """By the expansion."""
+        expansion = taylor(m, v)
+        return expansion.value, *expansion.derivatives(outputs)

@@ -1,0 +1,5 @@
+"""The result of explain(): attributions and their spread, as text, files, frames and shap's explanations."""
+
+from gplens.explanation.result import Explanation, Provenance
+
+__all__ = ["Explanation", "Provenance"]

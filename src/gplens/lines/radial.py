@@ -1,0 +1,123 @@
+"""A line seen from support points: scaled squared distances are quadratics in t (MATH 4.3, 5.13a)."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.lines.line import Line, Section
+from gplens.lines.pull_back import Form, Weights
+from gplens.lines.shapes import Batch
+
+NodeWeights = Float[Tensor, "b p q n"]
+NodeGradients = Float[Tensor, "b p q d"]
+
+
+class Profile(ABC):
+    """A function h of the scaled squared distance."""
+
+    @abstractmethod
+    def profile(self, r2: Batch) -> Batch:
+        """h(r2), with h(0) = 1."""
+
+    @abstractmethod
+    def slope(self, r2: Batch) -> Batch:
+        """dh/dr2, finite at r2 = 0."""
+
+    def jet(self, r2: Batch) -> tuple[Batch, Batch]:
+        """h and dh/dr2, what they share computed once where a kernel says so."""
+        return self.profile(r2), self.slope(r2)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Support points as a stationary kernel sees them: what depends on no line, computed once."""
+
+    centre: Float[Tensor, " d"]
+    """Their mean: distances do not see a shift, and centring keeps their digits."""
+    scale: Float[Tensor, " #d"]
+    """The lengthscales."""
+    z: Float[Tensor, "n d"]
+    """Centred, in lengthscales."""
+    norm2: Float[Tensor, " n"]
+    pulled: Float[Tensor, "n d"]
+    """z in the direction of each feature, over its lengthscale; z itself where there is a single one."""
+    factor: float
+    """What `pulled` is then still to be multiplied by."""
+
+    @staticmethod
+    def of(Z: Float[Tensor, "n d"], scale: Float[Tensor, " #d"]) -> "Points":
+        """O(nd)."""
+        centre, scale = Z.mean(0), scale.to(Z.dtype)
+        z = (Z - centre) / scale
+        pulled, factor = (z, 1 / float(scale)) if len(scale) == 1 else (z / scale, 1.0)
+        return Points(centre, scale, z, (z**2).sum(1), pulled, factor)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Radial:
+    """A line seen from support points; r2 at all pairs of a node and a point."""
+
+    points: Points
+    line: Line
+    x0: Float[Tensor, "#b d"]
+    """Centred, in lengthscales."""
+    d: Float[Tensor, "b d"]
+    """In lengthscales."""
+    r2: Float[Tensor, "b q n"]
+
+    @staticmethod
+    def of(points: Points, line: Line) -> "Radial":
+        """r2(t) = a + 2 b t + c t^2."""
+        x0, d, z = (line.x0 - points.centre) / points.scale, line.d / points.scale, points.z
+        a = (x0**2).sum(1, keepdim=True) + points.norm2 - 2 * x0 @ z.T
+        b = (x0 * d).sum(1, keepdim=True) - d @ z.T
+        c = (d**2).sum(1, keepdim=True)
+        powers = torch.stack([torch.ones_like(line.t), 2 * line.t, line.t**2], dim=2)
+        r2 = powers @ torch.stack([a.expand_as(b), b, c.expand_as(b)], dim=1)
+        return Radial(points, line, x0, d, r2.clamp_(min=0))  # a sum of squares: below zero is rounding
+
+    def section(self, h: Profile) -> Section:
+        """d_k k = 2 h' (x0 + t d - z)_k / l_k, the sum over q taken before the features are touched (4.3)."""
+        (profile, slope), points, t = h.jet(self.r2), self.points, self.line.t
+        inverse = (1 / points.scale).expand(len(points.centre))
+
+        def pull_back(W: Weights) -> Form:
+            W = W.scaled(-2.0 * points.factor).times(slope)
+            over_q, back = W.over_nodes(), -inverse / points.factor
+            moved = Form(own=((W.moment(t), back * inverse, self.line.d),))
+            moved = moved + Line(self.x0, self.d, t).start(over_q.sum(2), back)
+            return moved + Form(shared=((over_q, points.pulled),))
+
+        def by_node(W: NodeWeights) -> NodeGradients:
+            W = 2 * W * slope[:, None]
+            x = self.x0[:, None] + t[:, :, None] * self.d[:, None]
+            return (W.sum(3, keepdim=True) * x[:, None] - W @ points.z) * inverse
+
+        return Section(profile, pull_back, by_node)
+
+    def fold(
+        self, h: Profile, other: "Radial", H: Float[Tensor, "b q p"], A: Float[Tensor, "n n"], *, full: bool
+    ) -> Float[Tensor, "b d *d"]:
+        """sum_nm N_nm (x0 + t d - z_n)_k (x0 + s d - z_m)_l with N = A o (D'HD), t and s inside the sums  (5.13a)."""
+        D, x0, d, z = 2 * h.slope(self.r2), self.x0, self.d, self.points.z
+        C = D if other is self else 2 * h.slope(other.r2)
+        t, s = self.line.t[:, :, None], other.line.t[:, :, None]
+        N, N_s = A * (D.mT @ (H @ C)), ((H @ (s * C)) @ A) * D
+        over_m, s_over_m, t_over_n = N.sum(2), N_s.sum(1), (((H.mT @ (t * D)) @ A) * C).sum(1)
+        by_x0 = _sum(over_m) * x0 + _sum(s_over_m) * d - N.sum(1) @ z
+        by_d = _sum(t_over_n) * x0 + _sum((t * N_s).sum(1)) * d - t_over_n @ z
+        by_z = over_m[..., None] * x0[:, None] + s_over_m[..., None] * d[:, None] - N @ z
+        if not full:
+            return (x0 * by_x0 + d * by_d - (z * by_z).sum(1)) / self.points.scale**2
+        total = x0[:, :, None] * by_x0[:, None] + d[:, :, None] * by_d[:, None] - z.T @ by_z
+        return total / (self.points.scale * self.points.scale[:, None])
+
+
+def _sum(weights: Float[Tensor, "b n"]) -> Float[Tensor, "b 1"]:
+    return weights.sum(1, keepdim=True)

@@ -1,0 +1,68 @@
+"""One level of the trapezoid rule over z ~ N(0, 1), f = m + sd z, with everything needed to judge it."""
+
+from collections.abc import Callable
+from math import pi, sqrt
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.links.moments.derivatives import differentiate
+
+# The grid is shifted by this fraction of a step (golden section). On grids through zero a step and its half
+# alias the same frequencies: for sin(f) at m = 1, sd = 20 both 32 and 64 nodes give 0.0544 in place of e^-200.
+# Shifted, they disagree.
+OFFSET = (3 - sqrt(5)) / 2
+
+OUTER = 0.9
+"""The tail is what |z| > 0.9 reach contributes."""
+
+ROUNDING = 16
+"""Units of rounding granted to Stein's identity; eleven smooth g were seen to use 0.6 at sd < 1e-3."""
+
+
+class Level(NamedTuple):
+    """Integrals of g, g', g'' (first axis) for every element, and their relative defects."""
+
+    moments: Float[Tensor, "3 b"]
+    size: Float[Tensor, "3 b"]
+    """max(1, E|g^(k)|), which errors are relative to."""
+
+    tail: Float[Tensor, " b"]
+    """The largest contribution of the outer tenth of the range, relative."""
+
+    stein: Float[Tensor, " b"]
+    """By how much E[g z] = sd E g' or E[g' z] = sd E g'' fails, relative: a kink or jump that g'' misses."""
+
+
+def integrate(
+    g: Callable[[Tensor], Tensor],
+    m: Float[Tensor, " b"],
+    sd: Float[Tensor, " b"],
+    reach: Float[Tensor, " b"],
+    count: int,
+) -> Level:
+    """The trapezoid rule with `count` nodes over |z| < reach; memory O(b count)."""
+    t = (torch.arange(count, dtype=m.dtype, device=m.device) + OFFSET) * (2 / count) - 1
+    z = reach[:, None] * t
+    w = torch.exp(-(z**2) / 2) * reach[:, None] * (2 / count / sqrt(2 * pi))
+    terms = differentiate(g, m[:, None] + sd[:, None] * z) * w
+    moments, absolute = terms.sum(-1), terms.abs()
+    size = torch.clamp(absolute.sum(-1), min=1)
+    tail = absolute[..., t.abs() > OUTER].sum(-1) / size
+    first = (terms[:2] * z).sum(-1)
+    return Level(moments, size, tail.amax(0), _stein(m, sd, moments, size, first).amax(0))
+
+
+def _stein(
+    m: Float[Tensor, " b"],
+    sd: Float[Tensor, " b"],
+    moments: Float[Tensor, "3 b"],
+    size: Float[Tensor, "3 b"],
+    first: Float[Tensor, "2 b"],
+) -> Float[Tensor, "2 b"]:
+    """|E[g^(k) z] - sd E g^(k+1)| / (sd size), k = 0, 1, less what rounding in g and m + sd z explains."""
+    rounding = ROUNDING * torch.finfo(m.dtype).eps * (size[:2] + m.abs() * size[1:])
+    excess = (first - sd * moments[1:]).abs() - rounding
+    return torch.where(excess <= 0, 0, excess / (sd * size[1:]))

@@ -1,6 +1,0 @@
-"""Softmax: exact for independent logits, by quasi Monte Carlo for correlated ones, and two comparisons (MATH 3)."""
-
-from gplens.links.softmax.classes import Softmax, SoftmaxTaylor
-from gplens.links.softmax.mixed import MixedSoftmax, SoftmaxMonteCarlo
-
-__all__ = ["MixedSoftmax", "Softmax", "SoftmaxMonteCarlo", "SoftmaxTaylor"]
