@@ -9,7 +9,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, rows
 from gplens import Likelihood, Stack
-from gplens.expectations.elementwise import Expectation, LatentVariance, TotalVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
 from gplens.links import Exp, Identity, Quadrature, Sigmoid
 from gplens.targets import Custom, EpistemicVariance, Exceeds, Latent, PredictiveVariance, Response, Target
 from oracles.dense import expectation, integrated_gradient
@@ -17,13 +17,13 @@ from oracles.dense import expectation, integrated_gradient
 NOISE = 0.3
 GAUSSIAN = Likelihood(
     "Gaussian",
-    Expectation((Identity(),)),
+    ExpectedLink((Identity(),)),
     LatentVariance((NOISE,)),
-    lambda t: Expectation((Quadrature(lambda f: torch.special.ndtr((f - t) / NOISE**0.5)),)),
+    lambda t: ExpectedLink((Quadrature(lambda f: torch.special.ndtr((f - t) / NOISE**0.5)),)),
 )
 POISSON = Likelihood(
     "Poisson",
-    Expectation((Exp(),)),
+    ExpectedLink((Exp(),)),
     TotalVariance((Exp(),), (Quadrature(lambda f: torch.exp(f) + torch.exp(2 * f)),)),
 )
 
@@ -71,7 +71,7 @@ def test_a_target_is_explained_as_what_it_is(
 def test_outputs_have_targets_of_their_own() -> None:
     """Two latents, two links, two noises: each output is explained as if it were alone."""
     (one, _), (other, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 32), fitted(EVERY_POSTERIOR[4], 33), rows(32, 2)
-    mixed = Likelihood("both", Expectation((Exp(), Sigmoid())), LatentVariance((0.1, 0.2)))
+    mixed = Likelihood("both", ExpectedLink((Exp(), Sigmoid())), LatentVariance((0.1, 0.2)))
     e = gplens.explain(Stack((one, other)), X, baseline=X0, likelihood=mixed)
     for i, (posterior, link) in enumerate(((one, Exp()), (other, Sigmoid()))):
         alone = gplens.explain(posterior, X, baseline=X0, likelihood=link)
@@ -107,4 +107,4 @@ def test_a_threshold_that_is_not_finite_is_refused(threshold: float) -> None:
 def test_a_likelihood_of_another_number_of_latents_is_refused() -> None:
     (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 31), rows(31, 2)
     with pytest.raises(ValueError, match="three takes 3 latent functions; Posterior has 1"):
-        gplens.explain(posterior, X, baseline=X0, likelihood=Likelihood("three", Expectation((Exp(),)), latents=3))
+        gplens.explain(posterior, X, baseline=X0, likelihood=Likelihood("three", ExpectedLink((Exp(),)), latents=3))

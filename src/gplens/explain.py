@@ -12,8 +12,8 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
-from gplens.expectations.expectation import Functional
-from gplens.expectations.hyperparameters import mixed
+from gplens.expectations.expectation import Expectation
+from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.expectations.softmax.sampled import correlated
 from gplens.explanation.result import Explanation, Provenance, group_columns, output_index
 from gplens.likelihood import Likelihood
@@ -92,17 +92,17 @@ def explain(
         starts = start.rows(table.values)
         adapted, known = _adapt(model, likelihood, table.values, starts)
         _check_columns(table, adapted)
-        process, functional = _functional(target, known, adapted)
-        tolerance = _tolerance(tolerance, functional, FINEST_SINGLE if _single(dtype) else FINEST)
-        chosen, output_names = _outputs(outputs, functional, process.latents)
-        process, functional, chosen = functional.narrowed(process, chosen)
-        functional, size = functional.within(tolerance), budget(memory)
+        process, expectation = _functional(target, known, adapted)
+        tolerance = _tolerance(tolerance, expectation, FINEST_SINGLE if _single(dtype) else FINEST)
+        chosen, output_names = _outputs(outputs, expectation, process.latents)
+        process, expectation, chosen = expectation.narrowed(process, chosen)
+        expectation, size = expectation.within(tolerance), budget(memory)
         request = None if uncertainty is None else requested(uncertainty, start, grouped=bool(groups))
-        inquiry = None if request is None else Inquiry(process, functional, chosen, request, tolerance, size)
+        inquiry = None if request is None else Inquiry(process, expectation, chosen, request, tolerance, size)
         if inquiry is not None:
             inquiry.check()
         seen = Single.of(process) if _single(dtype) else process
-        found = Question(seen, functional, chosen, rule, tolerance, size).answer(table.values, starts)
+        found = Question(seen, expectation, chosen, rule, tolerance, size).answer(table.values, starts)
         sure = None if inquiry is None else inquiry.answer(table.values, starts[:, 0], found.integral.values)
     provenance = _provenance(adapted, known, target, start, rule, tolerance)
     explanation = _explanation(found, table, start, starts, names, output_names, provenance)
@@ -175,7 +175,7 @@ def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:
     return X[torch.cat([spaced, extreme])[:CHECKED].unique()]
 
 
-def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted) -> tuple[Process, Functional]:
+def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted) -> tuple[Process, Expectation]:
     """What is explained, as a function of latent functions; of the independent ones behind a mix where it must be."""
     latents = adapted.process.latents
     if likelihood is not None and likelihood.latents not in (None, latents):
@@ -183,20 +183,20 @@ def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted)
             f"{likelihood.name} takes {likelihood.latents} latent functions; {adapted.model} has {latents}. "
             "Pass the likelihood that the model was fitted with."
         )
-    process, functional = adapted.process, target.bind(likelihood)
+    process, expectation = adapted.process, target.bind(likelihood)
     if adapted.draws is not None:
-        return process, mixed(functional, adapted.draws)
-    sources = process.sources() if functional.independent else None
+        return process, over_hyperparameters(expectation, adapted.draws)
+    sources = process.sources() if expectation.independent else None
     if sources is not None:
-        return sources.process, correlated(functional, sources.weights, sources.noise)
-    return process, functional
+        return sources.process, correlated(expectation, sources.weights, sources.noise)
+    return process, expectation
 
 
 def _outputs(
-    outputs: SupportsIndex | str | Sequence[SupportsIndex | str] | None, functional: Functional, latents: int
+    outputs: SupportsIndex | str | Sequence[SupportsIndex | str] | None, expectation: Expectation, latents: int
 ) -> tuple[tuple[int, ...], tuple[str, ...] | None]:
     """The indices asked for, and their names; no names where there is a single output."""
-    count, names = functional.count(latents), functional.names(latents)
+    count, names = expectation.count(latents), expectation.names(latents)
     if outputs is None:
         return tuple(range(count)), names if count > 1 else None
     asked = [outputs] if isinstance(outputs, SupportsIndex | str) else list(outputs)
@@ -246,8 +246,8 @@ def _version() -> str:
     return version("gplens")
 
 
-def _tolerance(asked: Any, functional: Functional, finest: float) -> float:
-    tolerance = max(finest, functional.default_tolerance) if asked is None else asked
+def _tolerance(asked: Any, expectation: Expectation, finest: float) -> float:
+    tolerance = max(finest, expectation.default_tolerance) if asked is None else asked
     if not isinstance(tolerance, float | int) or not finest <= tolerance < 1:
         example = "1e-6" if finest == FINEST else "1e-3"
         raise ValueError(f"tolerance={tolerance}: wanted was a relative error from {finest:g} to 1, such as {example}.")

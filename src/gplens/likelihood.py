@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from gplens.expectations.elementwise import Expectation
-from gplens.expectations.expectation import Functional
+from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import Expectation
 from gplens.links import Link
 
 
@@ -16,11 +16,11 @@ class Likelihood:
 
     name: str
     """As it is called in messages."""
-    response: Functional
+    response: Expectation
     """E y, what the model prints as its prediction."""
-    variance: Functional | None = None
+    variance: Expectation | None = None
     """Var y: observation noise and the latent function's uncertainty together."""
-    exceeds: Callable[[float], Functional] | None = None
+    exceeds: Callable[[float], Expectation] | None = None
     """t -> P(y > t)."""
     latents: int | None = None
     """The number of latent functions it takes; None takes any, each with an output of its own."""
@@ -28,4 +28,4 @@ class Likelihood:
     @staticmethod
     def of_link(link: Link) -> "Likelihood":
         """A link alone: enough for the response, not for the observation noise."""
-        return Likelihood(repr(link), Expectation((link,)))
+        return Likelihood(repr(link), ExpectedLink((link,)))

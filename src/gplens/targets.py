@@ -8,8 +8,8 @@ from typing import final
 
 from torch import Tensor
 
-from gplens.expectations.elementwise import Expectation, LatentMean, LatentVariance
-from gplens.expectations.expectation import Functional
+from gplens.expectations.elementwise import ExpectedLink, LatentMean, LatentVariance
+from gplens.expectations.expectation import Expectation
 from gplens.likelihood import Likelihood
 from gplens.links import Link, Quadrature
 from gplens.links.quadrature import name_of
@@ -19,7 +19,7 @@ class Target(ABC):
     """A number that the model gives for an input."""
 
     @abstractmethod
-    def bind(self, likelihood: Likelihood | None) -> Functional:
+    def bind(self, likelihood: Likelihood | None) -> Expectation:
         """As a function of the latent marginals; an error where the likelihood does not say enough."""
 
 
@@ -37,7 +37,7 @@ def _wanted(likelihood: Likelihood | None, target: Target) -> Likelihood:
 class Response(Target):
     """E y = E g(f): the prediction, in the units of the observations. The default."""
 
-    def bind(self, likelihood: Likelihood | None) -> Functional:
+    def bind(self, likelihood: Likelihood | None) -> Expectation:
         """As the likelihood says."""
         return _wanted(likelihood, self).response
 
@@ -47,7 +47,7 @@ class Response(Target):
 class Latent(Target):
     """m: the mean of the latent function, before any link."""
 
-    def bind(self, likelihood: Likelihood | None) -> Functional:
+    def bind(self, likelihood: Likelihood | None) -> Expectation:
         """Whatever the likelihood."""
         return LatentMean()
 
@@ -57,7 +57,7 @@ class Latent(Target):
 class EpistemicVariance(Target):
     """v: how unsure the model is of the latent function. Which features make it so?"""
 
-    def bind(self, likelihood: Likelihood | None) -> Functional:
+    def bind(self, likelihood: Likelihood | None) -> Expectation:
         """Whatever the likelihood."""
         return LatentVariance()
 
@@ -67,7 +67,7 @@ class EpistemicVariance(Target):
 class PredictiveVariance(Target):
     """Var y = E Var[y|f] + Var E[y|f]: observation noise and the model's own doubt together."""
 
-    def bind(self, likelihood: Likelihood | None) -> Functional:
+    def bind(self, likelihood: Likelihood | None) -> Expectation:
         """As the likelihood says."""
         variance = _wanted(likelihood, self).variance
         if variance is None:
@@ -86,7 +86,7 @@ class Exceeds(Target):
         if not isinstance(self.threshold, float | int) or not isfinite(self.threshold):
             raise ValueError(f"Exceeds wants a finite threshold; got {self.threshold}.")
 
-    def bind(self, likelihood: Likelihood | None) -> Functional:
+    def bind(self, likelihood: Likelihood | None) -> Expectation:
         """As the likelihood says."""
         exceeds = _wanted(likelihood, self).exceeds
         if exceeds is None:
@@ -108,9 +108,9 @@ class Custom(Target):
     def __repr__(self) -> str:
         return f"Custom({self.g!r})" if isinstance(self.g, Link) else f"Custom({name_of(self.g)})"
 
-    def bind(self, likelihood: Likelihood | None) -> Functional:
+    def bind(self, likelihood: Likelihood | None) -> Expectation:
         """Whatever the likelihood."""
-        return Expectation((self.g if isinstance(self.g, Link) else Quadrature(self.g),))
+        return ExpectedLink((self.g if isinstance(self.g, Link) else Quadrature(self.g),))
 
 
 def _unknown(likelihood: Likelihood | None, what: str, instead: str) -> str:

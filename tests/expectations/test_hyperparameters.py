@@ -7,8 +7,8 @@ from torch import Tensor
 import gplens
 from conformance.zoo import generator, normal
 from gplens.adapters.registry import Adapted, adapt
-from gplens.expectations.elementwise import Expectation, LatentVariance, TotalVariance
-from gplens.expectations.hyperparameters import mixed
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
+from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.kernels import RBF
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Identity, Link, Quadrature, Softmax, Softplus
@@ -31,7 +31,7 @@ class Drawn:
         self.process = Stack(tuple(parts))
         counts = TotalVariance((Exp(),), (Quadrature(lambda f: f.exp() + (2 * f).exp()),))
         variance = LatentVariance(tuple(NOISE.tolist())) if link == Identity() else counts
-        self.likelihood = Likelihood("drawn", Expectation((link,)), variance)
+        self.likelihood = Likelihood("drawn", ExpectedLink((link,)), variance)
 
 
 @adapt.register
@@ -168,4 +168,4 @@ def test_what_is_no_function_of_one_draw_is_refused() -> None:
 
 def test_one_draw_for_each_output_is_no_mixture() -> None:
     response = Drawn().likelihood.response
-    assert mixed(response, (1,) * 6) is response
+    assert over_hyperparameters(response, (1,) * 6) is response

@@ -7,7 +7,7 @@ import torch
 from digit_models import fitted, printed, small_digits
 
 import gplens
-from gplens.expectations.softmax.integral import expectation
+from gplens.expectations.softmax.integral import softmax_moments
 from gplens.experiments import ablation as module
 from gplens.experiments import rivals, study
 from gplens.experiments.ablation import Ablation, even_counts
@@ -44,7 +44,7 @@ def test_states_are_gpytorchs_predictions_of_the_ablated_images(shared: bool) ->
     images = ablated(x, replaced)
     with torch.no_grad():
         f = fitted(shared).model_(images)
-        wanted = expectation(f.mean, f.variance).value[:, label]
+        wanted = softmax_moments(f.mean, f.variance).value[:, label]
     found = own.probability(replaced)
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)  # GPyTorch's own rounding
     torch.testing.assert_close(found, printed(fitted(shared), images)[:, label], rtol=0, atol=3e-3)
@@ -79,7 +79,7 @@ def test_the_order_goes_from_the_most_positive_to_the_most_negative_pixel() -> N
         wanted.append(picture.clone())
     with torch.no_grad():
         f = fitted(True).model_(torch.stack(wanted))
-    torch.testing.assert_close(found, expectation(f.mean, f.variance).value[:, label], rtol=0, atol=1e-6)
+    torch.testing.assert_close(found, softmax_moments(f.mean, f.variance).value[:, label], rtol=0, atol=1e-6)
     back = own.inserted(order_of(free), torch.tensor([0, own.pixels]))
     torch.testing.assert_close(back, found[[-1, 0]], rtol=0, atol=1e-9)
 

@@ -8,7 +8,7 @@ from typing import Any, final
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.expectation import Functional
+from gplens.expectations.expectation import Expectation
 from gplens.likelihood import Likelihood
 from gplens.links import Link
 from gplens.processes.functions import Functions
@@ -94,7 +94,7 @@ def _(likelihood: Link) -> Likelihood:
 
 
 @read_likelihood.register
-def _(likelihood: Functional) -> Likelihood:
+def _(likelihood: Expectation) -> Likelihood:
     return Likelihood(repr(likelihood), likelihood)
 
 

@@ -24,7 +24,7 @@ from gplens.estimators.prediction import BLOCK
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.start import Sites
-from gplens.expectations.softmax.integral import expectation
+from gplens.expectations.softmax.integral import softmax_moments
 from gplens.links import Probit, Sigmoid
 from gplens.paths.rules import Rule
 from gplens.targets import Target
@@ -170,4 +170,4 @@ def _softmax_sites(y: Float[Tensor, " n"], count: int) -> Sites:
 
 
 def _softmax(m: Float[Tensor, "b c"], v: Float[Tensor, "b c"]) -> Float[Tensor, "b c"]:
-    return expectation(m, v).value
+    return softmax_moments(m, v).value

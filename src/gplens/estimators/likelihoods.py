@@ -16,7 +16,7 @@ from torch.distributions import Bernoulli, Normal, Poisson
 from gplens import links
 from gplens.adapters.gpytorch.tails import tail_of
 from gplens.adapters.registry import read_likelihood
-from gplens.expectations.elementwise import Expectation
+from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood as Observed
 
 DRAWS = 8
@@ -69,7 +69,7 @@ class SquaredScale(_OneDimensionalLikelihood):
 @read_likelihood.register
 def _(likelihood: SquaredScale) -> Observed:
     """What is explained is the variance: E y is zero whatever the input."""
-    variance = Expectation((links.Affine(links.Square(), 1.0, float(likelihood.floor)),))
+    variance = ExpectedLink((links.Affine(links.Square(), 1.0, float(likelihood.floor)),))
     return Observed(type(likelihood).__name__, variance, variance, tail_of(likelihood.forward))
 
 

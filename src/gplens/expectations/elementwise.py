@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.expectation import ACCURACY, Functional, Jet
+from gplens.expectations.expectation import ACCURACY, Expectation, Jet
 from gplens.expectations.link import Link, Moments
 from gplens.links.closed_form import Identity
 from gplens.processes.process import Marginals, Process
@@ -17,14 +17,14 @@ T = TypeVar("T")
 Partials = tuple[Float[Tensor, "b o q"], Float[Tensor, "b o q"], Float[Tensor, "b o q"] | None]
 
 
-class Elementwise(Functional):
+class Elementwise(Expectation):
     """One output for each latent function, which depends on that one alone."""
 
     def count(self, latents: int) -> int:
         """As many as latent functions."""
         return latents
 
-    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> tuple[Process, Functional, tuple[int, ...]]:
+    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> tuple[Process, Expectation, tuple[int, ...]]:
         """The latent functions of the outputs alone."""
         if outputs == tuple(range(process.latents)):
             return process, self, outputs
@@ -32,7 +32,7 @@ class Elementwise(Functional):
 
     @abstractmethod
     def select(self, outputs: tuple[int, ...]) -> "Elementwise":
-        """The functional of some of the outputs."""
+        """The expectation of some of the outputs."""
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """The partials with respect to the other latent functions are zero."""
@@ -48,7 +48,7 @@ class Elementwise(Functional):
 
 @final
 @dataclass(frozen=True)
-class Expectation(Elementwise):
+class ExpectedLink(Elementwise):
     """psi = E g(f),  psi_m = E g',  psi_v = 1/2 E g''  (2.1), with a link for each output, or one for all."""
 
     links: tuple[Link, ...]
@@ -58,9 +58,9 @@ class Expectation(Elementwise):
         """Infinite for a named approximation."""
         return ACCURACY if all(link.exact for link in self.links) else torch.inf
 
-    def select(self, outputs: tuple[int, ...]) -> "Expectation":
+    def select(self, outputs: tuple[int, ...]) -> "ExpectedLink":
         """The links of these outputs."""
-        return Expectation(some(self.links, outputs))
+        return ExpectedLink(some(self.links, outputs))
 
     def link_of(self, output: int) -> Link | None:
         """Its own, if that is exact."""
@@ -121,7 +121,7 @@ class LatentMean(Elementwise):
         self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
     ) -> Float[Tensor, "s o l q"]:
         """One for the output's own latent function."""
-        return Expectation((Identity(),)).slopes(f, extra, outputs)
+        return ExpectedLink((Identity(),)).slopes(f, extra, outputs)
 
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         """psi_m = 1, and no variance."""

@@ -22,7 +22,7 @@ class Jet(NamedTuple):
     """None where psi does not depend on v, so that nothing of the variance is computed."""
 
 
-class Functional(ABC):
+class Expectation(ABC):
     """T(x) = psi(m(x), v(x))."""
 
     @property
@@ -49,11 +49,11 @@ class Functional(ABC):
         """What the outputs are called."""
         return tuple(f"output {i}" for i in range(self.count(latents)))
 
-    def within(self, tolerance: float) -> "Functional":
-        """The functional to an accuracy that a relative tolerance of attributions wants."""
+    def within(self, tolerance: float) -> "Expectation":
+        """The expectation to an accuracy that a relative tolerance of attributions wants."""
         return self
 
-    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> "tuple[Process, Functional, tuple[int, ...]]":
+    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> "tuple[Process, Expectation, tuple[int, ...]]":
         """The same outputs of as few latent functions as they need."""
         return process, self, outputs
 

@@ -9,38 +9,38 @@ from torch import Tensor
 
 from gplens.expectations.elementwise import (
     Elementwise,
-    Expectation,
+    ExpectedLink,
     LatentMean,
     LatentVariance,
     Partials,
     TotalVariance,
 )
-from gplens.expectations.expectation import Functional, Jet
+from gplens.expectations.expectation import Expectation, Jet
 from gplens.processes.process import Marginals, Process
 
 
-def mixed(functional: Functional, draws: tuple[int, ...]) -> Functional:
+def over_hyperparameters(expectation: Expectation, draws: tuple[int, ...]) -> Expectation:
     """A target of every draw as that of their mixture; output o has the next draws[o] latent functions."""
     if all(count == 1 for count in draws):
-        return functional
-    if isinstance(functional, Expectation | LatentMean):
-        return Mixture(functional, draws)
-    if isinstance(functional, LatentVariance):
-        return MixtureVariance(functional, LatentMean(), draws)
-    if isinstance(functional, TotalVariance):
-        return MixtureVariance(functional, Expectation(functional.mean), draws)
+        return expectation
+    if isinstance(expectation, ExpectedLink | LatentMean):
+        return HyperparameterAverage(expectation, draws)
+    if isinstance(expectation, LatentVariance):
+        return HyperparameterVariance(expectation, LatentMean(), draws)
+    if isinstance(expectation, TotalVariance):
+        return HyperparameterVariance(expectation, ExpectedLink(expectation.mean), draws)
     raise ValueError(
-        f"{functional!r} is no target of a model with draws of hyper-parameters: wanted was an expectation, or a "
+        f"{expectation!r} is no target of a model with draws of hyper-parameters: wanted was an expectation, or a "
         "variance, of one latent function for each output."
     )
 
 
 @final
 @dataclass(frozen=True)
-class Mixture(Functional):
+class HyperparameterAverage(Expectation):
     """psi = 1/S sum_s psi_s(m_s, v_s)  (2.15)."""
 
-    each: Expectation | LatentMean
+    each: ExpectedLink | LatentMean
     """Of every draw of every output."""
     draws: tuple[int, ...]
     """How many latent functions belong to each output, one output after the other."""
@@ -54,12 +54,12 @@ class Mixture(Functional):
         """One output for each group of draws."""
         return len(self.draws)
 
-    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> tuple[Process, Functional, tuple[int, ...]]:
+    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> tuple[Process, Expectation, tuple[int, ...]]:
         """The draws of these outputs alone."""
         if outputs == tuple(range(len(self.draws))):
             return process, self, outputs
         own = self.latents_of(outputs)
-        some = Mixture(self.each.select(own), tuple(self.draws[o] for o in outputs))
+        some = HyperparameterAverage(self.each.select(own), tuple(self.draws[o] for o in outputs))
         return process.select(own), some, tuple(range(len(outputs)))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
@@ -78,11 +78,11 @@ class Mixture(Functional):
 
 @final
 @dataclass(frozen=True)
-class MixtureVariance(Functional):
+class HyperparameterVariance(Expectation):
     """psi = 1/S sum_s (variance_s + mean_s^2) - (1/S sum_s mean_s)^2  (2.16)."""
 
     variance: LatentVariance | TotalVariance
-    mean: Expectation | LatentMean
+    mean: ExpectedLink | LatentMean
     draws: tuple[int, ...]
 
     def count(self, latents: int) -> int:
@@ -103,9 +103,9 @@ class MixtureVariance(Functional):
         return Jet(M @ (value + mean**2) - centre**2, pooled(value_m, mean_m), pooled(value_v, mean_v))
 
 
-def every(functional: Elementwise, marginals: Marginals) -> Partials:
+def every(expectation: Elementwise, marginals: Marginals) -> Partials:
     """psi and its partials for all latent functions."""
-    return functional.partials(marginals, tuple(range(marginals.m.shape[1])))
+    return expectation.partials(marginals, tuple(range(marginals.m.shape[1])))
 
 
 def averages(draws: tuple[int, ...], outputs: tuple[int, ...], like: Tensor) -> Float[Tensor, "o c"]:

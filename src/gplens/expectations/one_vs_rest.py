@@ -5,14 +5,14 @@ from typing import final
 
 import torch
 
-from gplens.expectations.expectation import Functional, Jet
+from gplens.expectations.expectation import Expectation, Jet
 from gplens.expectations.link import Link
 from gplens.processes.process import Marginals
 
 
 @final
 @dataclass(frozen=True)
-class OneVsRest(Functional):
+class OneVsRest(Expectation):
     """psi_c = p_c / sum_j p_j,  p_j = E g(f_j): the probabilities of one-versus-rest classifiers  (2.14).
 
     Normalised after the expectation, so that it is no expectation itself: no posterior uncertainty belongs to it.

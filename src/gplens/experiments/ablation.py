@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.expectations.softmax.integral import expectation
+from gplens.expectations.softmax.integral import softmax_moments
 from gplens.experiments.pixels import squared_exponential
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
@@ -89,7 +89,7 @@ class Ablation:
     def _probability(self, replaced: Bool[Tensor, "s p"]) -> Float[Tensor, " s"]:
         both = [part.marginals(replaced.to(self.dtype)) for part in self.parts]
         m, v = (torch.cat(each, dim=1).double() for each in zip(*both, strict=True))
-        return expectation(m, v, tolerance=TOLERANCE[self.dtype]).value[:, self.output]
+        return softmax_moments(m, v, tolerance=TOLERANCE[self.dtype]).value[:, self.output]
 
     def removed(self, order: Int[Tensor, " p"], counts: Int[Tensor, " s"]) -> Float[Tensor, " s"]:
         """With the first so many pixels of an order replaced."""

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.expectation import Functional
+from gplens.expectations.expectation import Expectation
 from gplens.expectations.softmax.sampled import Sampled
 from gplens.paths.gradient import PathGradient, rows_within
 from gplens.paths.rules import FixedRule, Integral, Rule
@@ -46,7 +46,7 @@ class Question:
     """Everything but the inputs: whose gradient, of what, by which rule, how exactly."""
 
     process: Process
-    functional: Functional
+    expectation: Expectation
     outputs: tuple[int, ...]
     rule: Rule
     tolerance: float
@@ -55,8 +55,8 @@ class Question:
 
     def answer(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
         """The attributions of all inputs, each the average over its s baselines."""
-        if isinstance(self.functional, Sampled):
-            return answer_by_sampling(self, self.functional, x, baselines)
+        if isinstance(self.expectation, Sampled):
+            return answer_by_sampling(self, self.expectation, x, baselines)
         return self.integrate(x, baselines)
 
     def integrate(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
@@ -85,7 +85,7 @@ class Question:
         return _judged(found, self.tolerance)
 
     def _paths(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], tolerance: float) -> Attribution:
-        gradient = PathGradient(self.process, self.functional, self.outputs, x0, x, self.memory)
+        gradient = PathGradient(self.process, self.expectation, self.outputs, x0, x, self.memory)
         return Attribution(self.rule.integrate(gradient, tolerance), gradient.start, gradient.end)
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.expectations.expectation import Functional
+from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.paths.rules import Integrand
 from gplens.processes.process import Process
@@ -24,7 +24,7 @@ class PathGradient(Integrand):
     """d_k times the gradient of T = psi(m, v) on b lines, for the outputs asked for: what a rule integrates."""
 
     process: Process
-    functional: Functional
+    expectation: Expectation
     outputs: tuple[int, ...]
     x0: Float[Tensor, "#b d"]
     x: Float[Tensor, "b d"]
@@ -78,12 +78,12 @@ class PathGradient(Integrand):
     @property
     def floor(self) -> float:
         """That of the target."""
-        return self.functional.floor
+        return self.expectation.floor
 
     @property
     def gap_floor(self) -> Float[Tensor, "b o"]:
         """The stated accuracy of the target itself."""
-        return max(self.functional.accuracy, self.process.rounding) * (1 + self.end.abs() + self.start.abs())
+        return max(self.expectation.accuracy, self.process.rounding) * (1 + self.end.abs() + self.start.abs())
 
     @property
     def rows(self) -> int:
@@ -135,7 +135,7 @@ class PathGradient(Integrand):
     ) -> Float[Tensor, "s o _"]:
         d, x0 = self._d[rows], self.x0 if self._shared else self.x0[rows]
         marginals = self.process.along(Line(x0, d, t))
-        jet = self.functional.jet(marginals, self.outputs)
+        jet = self.expectation.jet(marginals, self.outputs)
         wm = _weighted(weights, jet.by_m, t.shape[1])
         wv = None if jet.by_v is None else _weighted(weights, jet.by_v, t.shape[1])
         marginals.pull_back(wm, wv).evaluate(out).mul_(d[:, None])  # (4.1)
@@ -148,7 +148,9 @@ class PathGradient(Integrand):
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         pieces = line.split(self._block(1, 1))
-        return joined([self.functional.jet(self.process.along(piece), self.outputs).value[:, :, 0] for piece in pieces])
+        return joined(
+            [self.expectation.jet(self.process.along(piece), self.outputs).value[:, :, 0] for piece in pieces]
+        )
 
 
 def _weighted(

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def answer_by_sampling(
-    question: "Question", functional: Sampled, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+    question: "Question", expectation: Sampled, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> "Attribution":
     """Twice the draws for the inputs whose standard error is above the tolerance, while there are more to be had."""
-    found = _once(question, functional, x, baselines)
+    found = _once(question, expectation, x, baselines)
     missed = ~_met(found, question.tolerance)
-    while bool(missed.any()) and (finer := functional.refined()) is not None:
-        functional = finer
+    while bool(missed.any()) and (finer := expectation.refined()) is not None:
+        expectation = finer
         starts = baselines if len(baselines) == 1 else baselines[missed]
-        found = _replaced(found, missed, _once(question, functional, x[missed], starts))
+        found = _replaced(found, missed, _once(question, expectation, x[missed], starts))
         missed = ~_met(found, question.tolerance)
     own = found.integral
     converged = ~missed if own.converged is None else own.converged & ~missed  # the draws can tell, whatever the rule
@@ -32,12 +32,12 @@ def answer_by_sampling(
 
 
 def _once(
-    question: "Question", functional: Sampled, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+    question: "Question", expectation: Sampled, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> "Attribution":
     """Each replicate integrated as outputs of its own; their mean, and the standard error of it."""
-    R, C = functional.replicates, functional.count(question.process.latents)
+    R, C = expectation.replicates, expectation.count(question.process.latents)
     outputs = tuple(r * C + c for r in range(R) for c in question.outputs)
-    every = replace(question, functional=functional, outputs=outputs).integrate(x, baselines)
+    every = replace(question, expectation=expectation, outputs=outputs).integrate(x, baselines)
     values, start, end = (tensor.unflatten(1, (R, -1)) for tensor in (every.integral.values, every.start, every.end))
     error = None if every.integral.error is None else every.integral.error.unflatten(1, (R, -1)).mean(1)
     integral = Integral(values.mean(1), error, every.integral.nodes, every.integral.converged)

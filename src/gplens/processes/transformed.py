@@ -119,7 +119,7 @@ class TransformedMarginals(Marginals):
         return Form(dense=(inner @ self.W.T,))  # (1.10)
 
 
-class Affine(NamedTuple):
+class AffineMap(NamedTuple):
     """x' = x W + offset."""
 
     W: Float[Tensor, "d e"]
@@ -129,11 +129,11 @@ class Affine(NamedTuple):
         """x'."""
         return x @ self.W + self.offset
 
-    def then(self, other: "Affine") -> "Affine":
+    def then(self, other: "AffineMap") -> "AffineMap":
         """The one after the other."""
-        return Affine(self.W @ other.W, self.offset @ other.W + other.offset)
+        return AffineMap(self.W @ other.W, self.offset @ other.W + other.offset)
 
     @staticmethod
-    def identity(features: int) -> "Affine":
+    def identity(features: int) -> "AffineMap":
         """x' = x."""
-        return Affine(torch.eye(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64))
+        return AffineMap(torch.eye(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64))

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.expectations.expectation import Functional
-from gplens.expectations.hyperparameters import Mixture
+from gplens.expectations.expectation import Expectation
+from gplens.expectations.hyperparameters import HyperparameterAverage
 from gplens.expectations.link import Link
 from gplens.lines.line import Line
 from gplens.paths.adaptive import Adaptive
@@ -47,7 +47,7 @@ class Inquiry:
     """Everything but the inputs: whose uncertainty, of what, in which form, how exactly."""
 
     process: Process
-    functional: Functional
+    expectation: Expectation
     outputs: tuple[int, ...]
     request: Uncertainty
     tolerance: float
@@ -56,15 +56,15 @@ class Inquiry:
 
     def check(self) -> None:
         """Refuse what cannot be had, before anything is computed."""
-        if isinstance(self.functional, Mixture):
-            self._of_each_draw(self.functional).check()
+        if isinstance(self.expectation, HyperparameterAverage):
+            self._of_each_draw(self.expectation).check()
             return
         latents, features = self.process.latents, self.process.features
         zero = torch.zeros(latents, 1, dtype=torch.float64)
-        self.functional.slopes(zero[None], zero, self.outputs)
+        self.expectation.slopes(zero[None], zero, self.outputs)
         if isinstance(self.request, Full) and not self.closed:
             raise ValueError(
-                f"The covariance of attributions has no closed form for {self.functional!r}; Full(), and groups=, are "
+                f"The covariance of attributions has no closed form for {self.expectation!r}; Full(), and groups=, are "
                 "for outputs with a smooth link of their own. Use Diagonal() for standard deviations, or "
                 "Samples(count, seed), whose draws are joint."
             )
@@ -73,8 +73,8 @@ class Inquiry:
 
     def answer(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], values: Float[Tensor, "b o d"]) -> Spread:
         """Blocks of inputs whose paths are about as long, and the draws of one input after the other."""
-        if isinstance(self.functional, Mixture):
-            return self._total(self.functional, x, x0)
+        if isinstance(self.expectation, HyperparameterAverage):
+            return self._total(self.expectation, x, x0)
         origins = x0.expand_as(x)
         found = _exact(self, x, x0, values) if self.closed else _by_draws(self, x, origins, values)
         if not isinstance(self.request, Samples) or found.spread.draws is not None:
@@ -82,22 +82,22 @@ class Inquiry:
         draws = [self._draws(self.request, x[i], origins[i], int(found.order[i]), i) for i in range(len(x))]
         return replace(found.spread, draws=torch.stack(draws))
 
-    def _of_each_draw(self, mixture: Mixture) -> "Inquiry":
+    def _of_each_draw(self, mixture: HyperparameterAverage) -> "Inquiry":
         """The same of all that is averaged, with a share of the samples for each."""
         share = of_each_draw(self.request, mixture.draws)
-        return replace(self, functional=mixture.each, outputs=mixture.latents_of(self.outputs), request=share)
+        return replace(self, expectation=mixture.each, outputs=mixture.latents_of(self.outputs), request=share)
 
-    def _total(self, mixture: Mixture, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Spread:
+    def _total(self, mixture: HyperparameterAverage, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Spread:
         """Every draw with values and a spread of its own, then the law of total covariance  (5.17)."""
         each, draws = self._of_each_draw(mixture), tuple(mixture.draws[output] for output in self.outputs)
-        alone = Question(self.process, each.functional, each.outputs, Adaptive(), self.tolerance, self.memory)
+        alone = Question(self.process, each.expectation, each.outputs, Adaptive(), self.tolerance, self.memory)
         values = alone.answer(x, x0[:, None]).integral.values
         return pooled(each.answer(x, x0, values), values, draws, self.request)
 
     @cached_property
     def links(self) -> tuple[Link | None, ...]:
         """Those of the outputs that depend on one latent function each."""
-        return tuple(self.functional.link_of(output) for output in self.outputs)
+        return tuple(self.expectation.link_of(output) for output in self.outputs)
 
     @property
     def closed(self) -> bool:
@@ -122,7 +122,7 @@ class Inquiry:
 
     def paths(self, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], order: int, *, full: bool) -> PathDraws:
         """The latent functions of all outputs together, on one path."""
-        return PathDraws.on(self.process, self.functional, self.outputs, x0, x, order, full=full)
+        return PathDraws.on(self.process, self.expectation, self.outputs, x0, x, order, full=full)
 
     def _draws(self, request: Samples, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
         """The draws of one input, those of outputs that share no latent function one by one."""

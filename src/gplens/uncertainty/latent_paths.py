@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.elementwise import Expectation
-from gplens.expectations.expectation import Functional
+from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import Expectation
 from gplens.expectations.link import Link
 from gplens.lines.line import Line
 from gplens.lines.pairs import Joint
@@ -74,20 +74,20 @@ class PathDraws:
     """All independent latent functions of a process on one path, at Kronrod nodes."""
 
     latents: tuple[Latent, ...]
-    functional: Functional
+    expectation: Expectation
     outputs: tuple[int, ...]
     d: Float[Tensor, " d"]
     w: Float[Tensor, " q"]
     gauss: Float[Tensor, " q"]
     """Weights of the coarser rule on the same nodes."""
     mixing: Float[Tensor, "c l"]
-    """What the functional takes is this mix of the latent functions, plus the jitter."""
+    """What the expectation takes is this mix of the latent functions, plus the jitter."""
     jitter: Float[Tensor, " c"]
 
     @staticmethod
     def on(
         process: Process,
-        functional: Functional,
+        expectation: Expectation,
         outputs: tuple[int, ...],
         x0: Float[Tensor, " d"],
         x: Float[Tensor, " d"],
@@ -100,7 +100,7 @@ class PathDraws:
         sources = Sources.of(process)
         own = sources.process
         latents = tuple(Latent.of(own.joint(line, i, full=full)) for i in range(own.latents))
-        return PathDraws(latents, functional, outputs, x - x0, w, gauss, sources.weights, sources.jitter)
+        return PathDraws(latents, expectation, outputs, x - x0, w, gauss, sources.weights, sources.jitter)
 
     @staticmethod
     def alone(
@@ -116,7 +116,7 @@ class PathDraws:
         """An output that depends on one latent function, which is independent of the others."""
         line, w, gauss = _line(x0, x, order)
         own = Latent.of(process.joint(line, latent, full=full))
-        return PathDraws((own,), Expectation((link,)), (0,), x - x0, w, gauss, x.new_ones(1, 1), x.new_zeros(1))
+        return PathDraws((own,), ExpectedLink((link,)), (0,), x - x0, w, gauss, x.new_ones(1, 1), x.new_zeros(1))
 
     def coarse(self) -> "PathDraws":
         """The same draws, integrated by the Gauss nodes among the Kronrod nodes."""
@@ -141,7 +141,7 @@ class PathDraws:
     def _slopes(self, f: Float[Tensor, "s l q"]) -> Float[Tensor, "s o l q"]:
         """dT/df, through the mix."""
         M, extra = self.mixing, torch.stack([latent.extra() for latent in self.latents])
-        slopes = self.functional.slopes(M @ f, M**2 @ extra + self.jitter[:, None], self.outputs)
+        slopes = self.expectation.slopes(M @ f, M**2 @ extra + self.jitter[:, None], self.outputs)
         return torch.einsum("socq,cl->solq", slopes, M)
 
     def variance(self, weights: Float[Tensor, "s o l q"]) -> Float[Tensor, "s o d"]:

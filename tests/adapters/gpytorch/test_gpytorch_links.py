@@ -12,7 +12,7 @@ from torch import Tensor
 from gplens import links
 from gplens.adapters.gpytorch.likelihoods import recognise
 from gplens.adapters.registry import read_likelihood
-from gplens.expectations.elementwise import Expectation, TotalVariance
+from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 
 EVERY_LIKELIHOOD: list[tuple[Callable[[], Any], type[links.Link], type[links.Link] | None]] = [
     (lik.GaussianLikelihood, links.Identity, None),
@@ -43,7 +43,7 @@ def trained(likelihood: Any) -> Any:
 
 def link_of(likelihood: Any) -> links.Link:
     response = read_likelihood(likelihood).response
-    assert isinstance(response, Expectation)
+    assert isinstance(response, ExpectedLink)
     return response.links[0]
 
 

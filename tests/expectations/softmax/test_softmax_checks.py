@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gplens.expectations.softmax.integral import derivatives, expectation
+from gplens.expectations.softmax.integral import derivatives, softmax_moments
 from gplens.expectations.softmax.taylor import taylor
 
 M, V = torch.zeros(2, 3).double(), torch.ones(2, 3).double()
@@ -36,7 +36,7 @@ def test_bad_marginals_are_refused_with_a_reason(
 @pytest.mark.parametrize("tolerance", [0.0, 1e-13, 0.5, float("nan")])
 def test_a_tolerance_that_float64_cannot_hold_is_refused(tolerance: float) -> None:
     with pytest.raises(ValueError, match="between 1e-12 and 1e-2; got"):
-        expectation(M, V, tolerance=tolerance)
+        softmax_moments(M, V, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("a", [M, torch.ones(2, 1, 4).double(), torch.ones(2, 1, 3)], ids=["2d", "4 classes", "float"])

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from gplens.expectations.softmax.integral import derivatives, expectation
+from gplens.expectations.softmax.integral import derivatives, softmax_moments
 from gplens.expectations.softmax.taylor import taylor
 
 
@@ -54,7 +54,7 @@ def test_one_output_of_a_thousand_classes_makes_nothing_of_classes_squared(
 def test_the_meter_sees_a_jacobian() -> None:
     m, v = elements(1000, 1.0)
     with Meter() as meter:
-        expectation(m, v).jacobian()
+        softmax_moments(m, v).jacobian()
     assert meter.largest >= 1000 * 1000
 
 
@@ -64,7 +64,7 @@ def test_the_work_of_a_node_grows_like_the_number_of_classes(v: float) -> None:
     made, multiplied = [], []
     for classes in (100, 1000):
         m, v_ = elements(classes, v)
-        work = classes * sum(block.l.shape[2] for block in expectation(m, v_).blocks)
+        work = classes * sum(block.l.shape[2] for block in softmax_moments(m, v_).blocks)
         with Meter() as meter:
             derivatives(m, v_, [0])
         with FlopCounterMode(display=False) as flops:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from softmax_oracle import Array, Kinds, Triple
 from torch import Tensor
 
-from gplens.expectations.softmax.integral import derivatives, expectation
+from gplens.expectations.softmax.integral import derivatives, softmax_moments
 
 TINY_TO_HUGE = [0, 1e-30, 1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 1, 4, 20, 100, 400]
 
@@ -29,7 +29,7 @@ def tensors(*arrays: ArrayLike) -> tuple[Tensor, ...]:
 def worst(m: ArrayLike, v: ArrayLike, tolerance: float, reference: Reference) -> float:
     """The largest error of values and Jacobians over the elements."""
     m, v = tensors(m, v)
-    result = expectation(m, v, tolerance=tolerance)
+    result = softmax_moments(m, v, tolerance=tolerance)
     got = (result.value, *result.jacobian())
     wanted = zip(*(reference(*pair) for pair in zip(m.numpy(), v.numpy(), strict=True)), strict=True)
     return max(np.abs(g.numpy() - np.stack(w)).max() for g, w in zip(got, wanted, strict=True))
@@ -78,7 +78,7 @@ def test_ten_million_draws_agree_within_four_standard_errors(classes: int) -> No
     rng = np.random.default_rng(classes)
     m, v = tensors(rng.normal(scale=2, size=classes), rng.uniform(0, 4, classes))
     means, errors = oracle.draws(m, v, 10_000_000, seed=classes)
-    exact = expectation(m[None], v[None])
+    exact = softmax_moments(m[None], v[None])
     for ours, mean, error in zip((exact.value, *exact.jacobian()), means, errors, strict=True):
         assert error.max() < 2e-4
         assert ((ours[0] - mean).abs() <= 4 * error).all()
@@ -112,7 +112,7 @@ def test_a_thousand_classes_hold_the_tolerance_and_the_identities() -> None:
     rng = np.random.default_rng(0)
     m = rng.normal(scale=3, size=(1, 1000))
     v = rng.choice(TINY_TO_HUGE[:-3], size=m.shape)
-    result = expectation(*tensors(m, v), tolerance=1e-10)
+    result = softmax_moments(*tensors(m, v), tolerance=1e-10)
     by_m, by_v = result.jacobian()
     columns = [0, 17, int(m.argmax()), 999]
     got = (result.value[0], by_m[0][:, columns], by_v[0][:, columns])
@@ -133,7 +133,7 @@ def test_a_thousand_classes_hold_the_tolerance_and_the_identities() -> None:
 def test_many_classes_equal_mpmath(kinds: Kinds, counts: Sequence[int]) -> None:
     """The value of one class of each kind, 30 digits, nodes of another rule."""
     m, v = (np.repeat([kind[i] for kind in kinds], counts)[None] for i in (0, 1))
-    value = expectation(*tensors(m, v), tolerance=1e-11).value[0]
+    value = softmax_moments(*tensors(m, v), tolerance=1e-11).value[0]
     for k, first in enumerate(np.cumsum([0, *counts[:-1]])):
         assert abs(float(value[first]) - float(oracle.grouped(kinds, counts, k))) < 1e-11
 
@@ -141,7 +141,7 @@ def test_many_classes_equal_mpmath(kinds: Kinds, counts: Sequence[int]) -> None:
 @pytest.mark.parametrize(("m", "v"), [(0.0, 0.0), (0.7, 1.3), (-4, 9), (2, 400), (-60, 800), (1e-3, 1e-12)])
 def test_two_classes_are_the_logistic_normal_integral(m: float, v: float) -> None:
     """E S_1 = E sigmoid(f), f ~ N(m1 - m2, v1 + v2), and its derivatives by differences in 30 digits."""
-    result = expectation(*tensors([[m + 5, 5]], [[0.25 * v, 0.75 * v]]), tolerance=1e-11)
+    result = softmax_moments(*tensors([[m + 5, 5]], [[0.25 * v, 0.75 * v]]), tolerance=1e-11)
     by_m, by_v = result.jacobian()
     assert abs(float(result.value[0, 0]) - float(oracle.logistic_normal(m, v))) < 1e-11
     with mp.workdps(oracle.DIGITS):
@@ -168,7 +168,9 @@ STEEP: list[Case] = [
 @pytest.mark.parametrize(("m", "v"), STEEP)
 def test_derivatives_equal_central_differences_in_extended_precision(m: Sequence[float], v: Sequence[float]) -> None:
     """Of the value of class 0 by nested quadrature in 60 digits, in every m_j and v_j: steps of 1e-12 and 1e-12 v_j."""
-    by_m, by_v = (jacobian[0, 0].numpy() for jacobian in expectation(*tensors([m], [v]), tolerance=1e-12).jacobian())
+    by_m, by_v = (
+        jacobian[0, 0].numpy() for jacobian in softmax_moments(*tensors([m], [v]), tolerance=1e-12).jacobian()
+    )
     for j in range(len(m)):
         assert abs(by_m[j] - float(central(m, v, j, 0, mp.mpf("1e-12")))) < 1e-12
         assert abs(by_v[j] - float(central(m, v, j, 1, mp.mpf("1e-12") * v[j]))) < 1e-12
@@ -197,7 +199,7 @@ marginals = st.integers(2, 12).flatmap(
 @given(pair=marginals, tolerance=st.sampled_from([1e-6, 1e-9, 1e-11]))
 def test_probabilities_sum_to_one_and_derivatives_to_zero(pair: Case, tolerance: float) -> None:
     """Over the classes; the derivatives by m, which are symmetric, also over j (a common shift changes nothing)."""
-    result = expectation(*tensors([pair[0]], [pair[1]]), tolerance=tolerance)
+    result = softmax_moments(*tensors([pair[0]], [pair[1]]), tolerance=tolerance)
     by_m, by_v = result.jacobian()
     assert (result.value >= 0).all()
     assert abs(float(result.value.sum()) - 1) < 1e-12
@@ -211,7 +213,7 @@ def test_probabilities_sum_to_one_and_derivatives_to_zero(pair: Case, tolerance:
 def test_neither_order_nor_a_common_shift_matters(pair: Case, shift: float, seed: int) -> None:
     m, v = tensors([pair[0]], [pair[1]])
     order = torch.from_numpy(np.random.default_rng(seed).permutation(m.shape[1]))
-    plain, moved = expectation(m, v), expectation((m + shift)[:, order], v[:, order])
+    plain, moved = softmax_moments(m, v), softmax_moments((m + shift)[:, order], v[:, order])
     assert (plain.value[:, order] - moved.value).abs().max() < 1e-10
     for one, other in zip(plain.jacobian(), moved.jacobian(), strict=True):
         assert (one[:, order][:, :, order] - other).abs().max() < 1e-10
@@ -220,15 +222,15 @@ def test_neither_order_nor_a_common_shift_matters(pair: Case, shift: float, seed
 def test_an_element_does_not_depend_on_its_neighbours() -> None:
     rng = np.random.default_rng(1)
     m, v = tensors(rng.uniform(-100, 100, (60, 5)), rng.choice(TINY_TO_HUGE, size=(60, 5)))
-    together = expectation(m, v).value
-    alone = torch.cat([expectation(a[None], b[None]).value for a, b in zip(m, v, strict=True)])
+    together = softmax_moments(m, v).value
+    alone = torch.cat([softmax_moments(a[None], b[None]).value for a, b in zip(m, v, strict=True)])
     assert (together - alone).abs().max() < 1e-9
 
 
 def test_derivatives_of_some_classes_are_rows_of_the_jacobian() -> None:
     rng = np.random.default_rng(2)
     m, v = tensors(rng.normal(size=(300, 7)), rng.uniform(0, 9, (300, 7)))
-    result = expectation(m, v)
+    result = softmax_moments(m, v)
     value, *streamed = derivatives(m, v, (5, 2))
     for jacobian, some in zip(result.jacobian(), streamed, strict=True):
         assert (some - jacobian[:, [5, 2]]).abs().max() < 1e-14
@@ -237,15 +239,15 @@ def test_derivatives_of_some_classes_are_rows_of_the_jacobian() -> None:
 
 def test_no_elements_are_no_work() -> None:
     m = torch.empty(0, 3, dtype=torch.float64)
-    assert expectation(m, m).value.shape == (0, 3)
-    assert expectation(m, m).jacobian()[1].shape == (0, 3, 3)
+    assert softmax_moments(m, m).value.shape == (0, 3)
+    assert softmax_moments(m, m).jacobian()[1].shape == (0, 3, 3)
 
 
 def test_a_thousand_classes_over_the_whole_range() -> None:
     """C = 1000, |m| to 100, v from 0 to 400 in any mixture; derivatives in the likeliest and the widest classes."""
     rng = np.random.default_rng(4)
     means, variances = rng.uniform(-100, 100, 1000), rng.choice(TINY_TO_HUGE, size=1000)
-    found = expectation(*tensors(means[None], variances[None]))
+    found = softmax_moments(*tensors(means[None], variances[None]))
     likely, wide = np.argsort(-found.value[0].numpy())[:4], np.flatnonzero(variances == 400)[:4]
     columns = [int(j) for j in (*likely, *wide)]
     wanted = oracle.dense(means, variances, columns)

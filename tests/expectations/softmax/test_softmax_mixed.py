@@ -12,7 +12,7 @@ from torch.func import jacrev
 
 from gplens.expectations.expectation import Jet
 from gplens.expectations.softmax.classes import Softmax
-from gplens.expectations.softmax.integral import expectation
+from gplens.expectations.softmax.integral import softmax_moments
 from gplens.expectations.softmax.sampled import (
     SMALL,
     MixedSoftmax,
@@ -204,7 +204,7 @@ def test_every_replicate_sums_to_one_and_its_derivatives_to_zero(make: Callable[
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_identity_as_mix_agrees_with_the_exact_integral(count: int) -> None:
     """Values and both derivatives within six standard errors of eight scramblings."""
-    exact = expectation(m[:, :count], v[:, :count])
+    exact = softmax_moments(m[:, :count], v[:, :count])
     ours = replicates(MixedSoftmax(torch.eye(count, dtype=torch.float64), points=2048), m[:, :count], v[:, :count])
     for part, truth in zip(ours, (exact.value, *exact.jacobian()), strict=True):
         error = part.std(0) / len(part) ** 0.5

@@ -12,7 +12,7 @@ from gplens.adapters.botorch.printed import check_list
 from gplens.adapters.gpytorch.memory import remembered
 from gplens.adapters.gpytorch.reading import Reading
 from gplens.adapters.registry import Adapted, adapt
-from gplens.expectations.hyperparameters import mixed
+from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.processes.stack import Stack
 
 FAMILY = Model
@@ -32,7 +32,7 @@ def _read(model: Model, points: Float[Tensor, "k d"]) -> Reading:
     process = parts[0].process if len(parts) == 1 else Stack(tuple(part.process for part in parts))
     draws = sum((part.draws for part in parts), ())
     likelihood, copy = likelihood_of(parts), double_copy(model) if isinstance(model, ModelList) else None
-    response = mixed(likelihood.response, draws)
+    response = over_hyperparameters(likelihood.response, draws)
     adapted = Adapted(
         process,
         type(model).__name__,

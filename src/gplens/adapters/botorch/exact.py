@@ -21,13 +21,13 @@ from gplens.lines.quadratic import Quadratic
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
 from gplens.processes.stack import Stack
-from gplens.processes.transformed import Affine, Transformed
+from gplens.processes.transformed import AffineMap, Transformed
 
 Notes = tuple[str, ...]
 
 
 def read_exact(
-    model: Any, latents: int, inputs: Affine | None, outcome: Outcome, points: Float[Tensor, "k d"]
+    model: Any, latents: int, inputs: AffineMap | None, outcome: Outcome, points: Float[Tensor, "k d"]
 ) -> tuple[Process, Notes]:
     """Latent functions of raw inputs, in the units of the Gaussian outcome, from a copy of the model in float64."""
     Z, y = _training_data(model, latents)

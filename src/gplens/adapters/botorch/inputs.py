@@ -20,18 +20,18 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.registry import compare
-from gplens.processes.transformed import Affine
+from gplens.processes.transformed import AffineMap
 
 SAME = 1e-9
 """Relative difference of two float64 evaluations of one affine map."""
 Smooth = Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
 
 
-def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> Affine | None:
+def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
     """The map from raw inputs to those of the kernel, compared with the host's own; None where it is no affine one."""
     transform = getattr(model, "input_transform", None)
     if transform is None:
-        return Affine.identity(points.shape[1])
+        return AffineMap.identity(points.shape[1])
     found = read_transform(transform, points.shape[1])
     if found is not None:
         host = model.transform_inputs(points)
@@ -59,7 +59,7 @@ def smooth_inputs(model: Any, index: int) -> Smooth:
 
 
 @singledispatch
-def read_transform(transform: InputTransform, features: int) -> Affine | None:
+def read_transform(transform: InputTransform, features: int) -> AffineMap | None:
     """x' = x W + offset; None for a smooth transform that is no such map; an error for one without a derivative."""
     raise ValueError(
         f"The input transform {type(transform).__name__} is not known to have a derivative. Wanted were Normalize, "
@@ -69,9 +69,9 @@ def read_transform(transform: InputTransform, features: int) -> Affine | None:
 
 
 @read_transform.register
-def _(transform: AffineInputTransform, features: int) -> Affine | None:
+def _(transform: AffineInputTransform, features: int) -> AffineMap | None:
     if not transform.transform_on_eval:
-        return Affine.identity(features)
+        return AffineMap.identity(features)
     scale, offset = transform.coefficient, transform.offset
     if scale.ndim > 2 or offset.ndim > 2:
         raise ValueError(
@@ -82,26 +82,26 @@ def _(transform: AffineInputTransform, features: int) -> Affine | None:
     own = torch.arange(features) if columns is None else columns
     rate, shift = torch.ones(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64)
     rate[own], shift[own] = scale[0], offset[0]
-    return Affine(torch.diag(rate), shift) if transform.reverse else Affine(torch.diag(1 / rate), -shift / rate)
+    return AffineMap(torch.diag(rate), shift) if transform.reverse else AffineMap(torch.diag(1 / rate), -shift / rate)
 
 
 @read_transform.register
-def _(transform: FilterFeatures, features: int) -> Affine | None:
+def _(transform: FilterFeatures, features: int) -> AffineMap | None:
     if not transform.transform_on_eval:
-        return Affine.identity(features)
+        return AffineMap.identity(features)
     W = torch.eye(features, dtype=torch.float64)[:, torch.as_tensor(transform.feature_indices)]
-    return Affine(W, W.new_zeros(W.shape[1]))
+    return AffineMap(W, W.new_zeros(W.shape[1]))
 
 
 @read_transform.register
-def _(transform: Log10 | Warp, features: int) -> Affine | None:
-    return None if transform.transform_on_eval else Affine.identity(features)
+def _(transform: Log10 | Warp, features: int) -> AffineMap | None:
+    return None if transform.transform_on_eval else AffineMap.identity(features)
 
 
 @read_transform.register
-def _(transform: ChainedInputTransform, features: int) -> Affine | None:
-    """Affine where all links of the chain are."""
-    total = Affine.identity(features)
+def _(transform: ChainedInputTransform, features: int) -> AffineMap | None:
+    """AffineMap where all links of the chain are."""
+    total = AffineMap.identity(features)
     for link in transform.values():
         own = read_transform(link, features)
         total = None if total is None or own is None else total.then(own)
@@ -110,7 +110,7 @@ def _(transform: ChainedInputTransform, features: int) -> Affine | None:
 
 
 @read_transform.register
-def _(transform: Round, features: int) -> Affine | None:
+def _(transform: Round, features: int) -> AffineMap | None:
     raise ValueError(
         "The input transform Round makes the prediction a staircase, which has no derivative (BoTorch's own gradient "
         "of it is that of the unrounded input). Fit the model on inputs that are rounded already, without Round, and "
@@ -119,7 +119,7 @@ def _(transform: Round, features: int) -> Affine | None:
 
 
 @read_transform.register
-def _(transform: AppendFeatures | InputPerturbation, features: int) -> Affine | None:
+def _(transform: AppendFeatures | InputPerturbation, features: int) -> AffineMap | None:
     raise ValueError(
         f"The input transform {type(transform).__name__} makes several inputs, or more columns, of each input. Explain "
         "the model without it, in inputs that have the columns already."

@@ -22,9 +22,9 @@ from gplens.adapters.botorch.tasks import check_tasks
 from gplens.adapters.botorch.variational import read_sparse
 from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, prior_variance
 from gplens.adapters.gpytorch.copies import frozen_copy
-from gplens.expectations.elementwise import Expectation
-from gplens.expectations.expectation import Functional
-from gplens.expectations.hyperparameters import mixed
+from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import Expectation
+from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.processes.process import Process
 
 READ = (SingleTaskGP, MultiTaskGP, ApproximateGPyTorchModel)
@@ -49,12 +49,12 @@ def _read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
     else:
         process, notes = read_exact(copy, sum(draws), inputs, outcome, points)
     links = (outcome.link,) * sum(draws)
-    check = _check_against(model, copy, process, mixed(Expectation(links), draws), outcome, points)
+    check = _check_against(model, copy, process, over_hyperparameters(ExpectedLink(links), draws), outcome, points)
     return Part(process, links, read_noise(copy, points), draws, notes, check, conjugate=not sparse)
 
 
 def _check_against(
-    model: Any, copy: Any, process: Process, response: Functional, outcome: Outcome, points: Float[Tensor, "k d"]
+    model: Any, copy: Any, process: Process, response: Expectation, outcome: Outcome, points: Float[Tensor, "k d"]
 ) -> Callable[[Float[Tensor, "k d"]], tuple[str, ...]]:
     """The comparison with the copy in float64, and with one in the model's own precision if that is another."""
     same = next(model.parameters()).dtype == torch.float64

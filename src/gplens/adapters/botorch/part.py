@@ -8,7 +8,7 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.elementwise import Expectation, LatentVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Identity, Link, Probit
 from gplens.processes.process import Process
@@ -35,15 +35,15 @@ class Part:
 def likelihood_of(parts: tuple[Part, ...]) -> Likelihood:
     """posterior(X).mean as the response; the noise of observations where it is known."""
     links = sum((part.links for part in parts), ())
-    name, response = "BoTorch's posterior mean", Expectation(links)
+    name, response = "BoTorch's posterior mean", ExpectedLink(links)
     if any(part.noise is None for part in parts):
         return Likelihood(name, response, latents=len(links))
     noise = sum((part.noise or () for part in parts), ())
     variance = LatentVariance(noise) if all(link == Identity() for link in links) else None
 
-    def exceeds(t: float) -> Expectation:
+    def exceeds(t: float) -> ExpectedLink:
         pairs = zip(links, noise, strict=True)
-        return Expectation(tuple(Probit(shift=_level(link, t), noise=own) for link, own in pairs))
+        return ExpectedLink(tuple(Probit(shift=_level(link, t), noise=own) for link, own in pairs))
 
     return Likelihood(name, response, variance, exceeds, len(links))
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.adapters.gpytorch.check import DOUBLE, HINT, agree, exactly
 from gplens.adapters.registry import compare
-from gplens.expectations.expectation import Functional
+from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.processes.process import Process
 
@@ -50,7 +50,7 @@ def read_noise(model: Any, points: Float[Tensor, "k d"]) -> tuple[float, ...] | 
 def check_printed(
     model: Any,
     process: Process,
-    response: Functional,
+    response: Expectation,
     points: Float[Tensor, "k d"],
     limit: float,
     prior: Float[Tensor, ""],
@@ -62,7 +62,7 @@ def check_printed(
     return agree(process, host.m, host.v, points, dtype, limit, prior)
 
 
-def check_list(model: Any, process: Process, response: Functional, points: Float[Tensor, "k d"]) -> None:
+def check_list(model: Any, process: Process, response: Expectation, points: Float[Tensor, "k d"]) -> None:
     """The mean of a list of models as a whole."""
     with exactly(), warnings.catch_warnings(action="ignore", category=UserWarning):  # that batch shapes differ
         mean = _mean(model.posterior(points))
@@ -70,7 +70,7 @@ def check_list(model: Any, process: Process, response: Functional, points: Float
 
 
 def _check_mean(
-    process: Process, response: Functional, mean: Float[Tensor, "k o"], points: Float[Tensor, "k d"], limit: float
+    process: Process, response: Expectation, mean: Float[Tensor, "k o"], points: Float[Tensor, "k d"], limit: float
 ) -> None:
     """posterior(X).mean itself, in the units of the raw outcome."""
     ours = response.jet(process.along(Line.at(points)), tuple(range(mean.shape[1]))).value[:, :, 0]

@@ -11,11 +11,11 @@ from gplens.adapters.gpytorch.variational import read_variational
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
 from gplens.processes.stack import Stack
-from gplens.processes.transformed import Affine, Transformed
+from gplens.processes.transformed import AffineMap, Transformed
 
 
 def read_sparse(
-    model: Any, inputs: Affine | None, outcome: Outcome, points: Float[Tensor, "k d"]
+    model: Any, inputs: AffineMap | None, outcome: Outcome, points: Float[Tensor, "k d"]
 ) -> tuple[Process, tuple[str, ...]]:
     """Latent functions of raw inputs, in the units of the Gaussian outcome."""
     if inputs is None:

@@ -15,7 +15,7 @@ from gplens.adapters.gpytorch.recognise import recognise
 from gplens.adapters.gpytorch.responses import check_gaussian, check_marginal, check_softmax
 from gplens.adapters.gpytorch.smooth import WithoutThreshold
 from gplens.adapters.gpytorch.tails import tail_of
-from gplens.expectations.elementwise import Expectation, LatentVariance, TotalVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
 from gplens.likelihood import Likelihood
 
 
@@ -26,12 +26,12 @@ def read_gaussian(likelihood: _GaussianLikelihoodBase) -> Likelihood:
     check_gaussian(copy, name)
     noise = _noise(copy)
     tasks = copy.num_tasks if isinstance(copy, MultitaskGaussianLikelihood) else None
-    response = Expectation((links.Identity(),))
+    response = ExpectedLink((links.Identity(),))
     if noise is None:  # a noise of its own for each training point: unknown anywhere else
         return Likelihood(name, response, latents=tasks)
 
-    def exceeds(t: float) -> Expectation:
-        return Expectation(tuple(links.Probit(shift=t, noise=variance) for variance in noise))
+    def exceeds(t: float) -> ExpectedLink:
+        return ExpectedLink(tuple(links.Probit(shift=t, noise=variance) for variance in noise))
 
     return Likelihood(name, response, LatentVariance(noise), exceeds, tasks)
 
@@ -68,7 +68,7 @@ def read_one_dimensional(likelihood: _OneDimensionalLikelihood) -> Likelihood:
     link = recognise(lambda f: given(f).mean)
     check_marginal(copy, link, name)
     variance = TotalVariance((link,), (recognise(second),))
-    return Likelihood(name, Expectation((link,)), variance, tail_of(given))
+    return Likelihood(name, ExpectedLink((link,)), variance, tail_of(given))
 
 
 def read_softmax(likelihood: SoftmaxLikelihood) -> Likelihood:

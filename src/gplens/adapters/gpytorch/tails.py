@@ -9,16 +9,16 @@ from torch.distributions import Laplace, NegativeBinomial, Poisson
 
 from gplens import links
 from gplens.adapters.gpytorch.recognise import recognise
-from gplens.expectations.elementwise import Expectation
+from gplens.expectations.elementwise import ExpectedLink
 
 
-def tail_of(given: Callable[[Tensor], Any]) -> Callable[[float], Expectation]:
+def tail_of(given: Callable[[Tensor], Any]) -> Callable[[float], ExpectedLink]:
     """t -> P(y > t): from the distribution's cdf, or, for counts, from its probabilities up to t."""
 
-    def exceeds(t: float) -> Expectation:
+    def exceeds(t: float) -> ExpectedLink:
         example = given(torch.zeros(1, dtype=torch.float64))
         if example.support.is_discrete:
-            return Expectation((recognise(lambda f: _beyond_count(given(f), t)),))
+            return ExpectedLink((recognise(lambda f: _beyond_count(given(f), t)),))
         try:
             example.cdf(torch.zeros(1, dtype=torch.float64) + t)
         except NotImplementedError:
@@ -27,7 +27,7 @@ def tail_of(given: Callable[[Tensor], Any]) -> Callable[[float], Expectation]:
                 "function g of the latent value and pass target=gplens.targets.Custom(g)."
             ) from None
         also = (links.LaplaceTail(t, float(example.scale)),) if isinstance(example, Laplace) else ()
-        return Expectation((recognise(lambda f: 1 - given(f).cdf(torch.full_like(f, t)), also),))
+        return ExpectedLink((recognise(lambda f: 1 - given(f).cdf(torch.full_like(f, t)), also),))
 
     return exceeds
 

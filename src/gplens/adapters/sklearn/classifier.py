@@ -13,7 +13,7 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted
 from gplens.adapters.sklearn.printed import check, check_features, printed
 from gplens.adapters.sklearn.prior import inverse, read_prior
-from gplens.expectations.elementwise import Expectation, TotalVariance
+from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.links import OneVsRest, ProbitMixture
@@ -95,7 +95,7 @@ def _bernoulli() -> Likelihood:
     """y is 0 or 1, so that y^2 = y."""
     return Likelihood(
         "GaussianProcessClassifier's five error functions",
-        Expectation((FIVE_ERRORS,)),
+        ExpectedLink((FIVE_ERRORS,)),
         TotalVariance((FIVE_ERRORS,), (FIVE_ERRORS,)),
     )
 

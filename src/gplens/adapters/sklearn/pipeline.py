@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.adapters.sklearn.printed import check, check_features, printed
-from gplens.processes.transformed import Affine
+from gplens.processes.transformed import AffineMap
 
 
-def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> Affine:
+def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> AffineMap:
     """All steps but the last, each compared with its own transform."""
     check_features(pipeline, points)
-    total, x = Affine.identity(points.shape[1]), points
+    total, x = AffineMap.identity(points.shape[1]), points
     for _, step in pipeline.steps[:-1]:
         if step is None or step == "passthrough":
             continue
@@ -34,7 +34,7 @@ def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> Affine:
 
 
 @singledispatch
-def read_step(step: Any, features: int) -> Affine:
+def read_step(step: Any, features: int) -> AffineMap:
     """x' = x W + offset of a fitted transformer; an error for one that is not affine."""
     raise ValueError(
         f"The step {type(step).__name__} is not known to be affine: a straight path in the raw inputs would become a "
@@ -45,55 +45,55 @@ def read_step(step: Any, features: int) -> Affine:
 
 
 @read_step.register
-def _(step: StandardScaler, features: int) -> Affine:
+def _(step: StandardScaler, features: int) -> AffineMap:
     return _scaled(features, step.mean_ if step.with_mean else None, step.scale_)
 
 
 @read_step.register
-def _(step: RobustScaler, features: int) -> Affine:
+def _(step: RobustScaler, features: int) -> AffineMap:
     return _scaled(features, step.center_, step.scale_)
 
 
 @read_step.register
-def _(step: MaxAbsScaler, features: int) -> Affine:
+def _(step: MaxAbsScaler, features: int) -> AffineMap:
     _check_unclipped(step)
     return _scaled(features, None, step.scale_)
 
 
 @read_step.register
-def _(step: MinMaxScaler, features: int) -> Affine:
+def _(step: MinMaxScaler, features: int) -> AffineMap:
     _check_unclipped(step)
-    return Affine(torch.diag(_tensor(step.scale_)), _tensor(step.min_))
+    return AffineMap(torch.diag(_tensor(step.scale_)), _tensor(step.min_))
 
 
 @read_step.register
-def _(step: PCA | IncrementalPCA, features: int) -> Affine:
+def _(step: PCA | IncrementalPCA, features: int) -> AffineMap:
     W = _tensor(step.components_).T
     if step.whiten:
         W = W / _tensor(step.explained_variance_).sqrt()
-    return Affine(W, -_tensor(step.mean_) @ W)
+    return AffineMap(W, -_tensor(step.mean_) @ W)
 
 
 @read_step.register
-def _(step: TruncatedSVD, features: int) -> Affine:
+def _(step: TruncatedSVD, features: int) -> AffineMap:
     W = _tensor(step.components_).T
-    return Affine(W, W.new_zeros(W.shape[1]))
+    return AffineMap(W, W.new_zeros(W.shape[1]))
 
 
 @read_step.register
-def _(step: SelectorMixin, features: int) -> Affine:
+def _(step: SelectorMixin, features: int) -> AffineMap:
     W = torch.eye(features, dtype=torch.float64)[:, torch.as_tensor(step.get_support())]
-    return Affine(W, W.new_zeros(W.shape[1]))
+    return AffineMap(W, W.new_zeros(W.shape[1]))
 
 
 @read_step.register
-def _(step: FunctionTransformer, features: int) -> Affine:
+def _(step: FunctionTransformer, features: int) -> AffineMap:
     """The identity, which is what a ColumnTransformer makes of "passthrough"; any other function is unknown."""
-    return Affine.identity(features) if step.func is None else read_step.dispatch(object)(step, features)
+    return AffineMap.identity(features) if step.func is None else read_step.dispatch(object)(step, features)
 
 
 @read_step.register
-def _(step: ColumnTransformer, features: int) -> Affine:
+def _(step: ColumnTransformer, features: int) -> AffineMap:
     """Each transformer from its own columns to its own outputs."""
     outputs = max(own.stop for own in step.output_indices_.values())
     W, offset = torch.zeros(features, outputs, dtype=torch.float64), torch.zeros(outputs, dtype=torch.float64)
@@ -101,23 +101,23 @@ def _(step: ColumnTransformer, features: int) -> Affine:
         rows, columns = step._transformer_to_input_indices[name], step.output_indices_[name]
         if inner == "drop" or columns.start == columns.stop:
             continue
-        own = Affine.identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
+        own = AffineMap.identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
         W[rows, columns], offset[columns] = own
-    return Affine(W, offset)
+    return AffineMap(W, offset)
 
 
 @read_step.register
-def _(step: Pipeline, features: int) -> Affine:
-    total = Affine.identity(features)
+def _(step: Pipeline, features: int) -> AffineMap:
+    total = AffineMap.identity(features)
     for _, inner in step.steps:
         total = total.then(read_step(inner, total.W.shape[1]))
     return total
 
 
-def _scaled(features: int, centre: Any, scale: Any) -> Affine:
+def _scaled(features: int, centre: Any, scale: Any) -> AffineMap:
     """(x - centre) / scale, either of which may be left out."""
     rate = 1 / (torch.ones(features, dtype=torch.float64) if scale is None else _tensor(scale))
-    return Affine(torch.diag(rate), 0 * rate if centre is None else -_tensor(centre) * rate)
+    return AffineMap(torch.diag(rate), 0 * rate if centre is None else -_tensor(centre) * rate)
 
 
 def _check_unclipped(step: Any) -> None:

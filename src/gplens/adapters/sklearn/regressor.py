@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.adapters.registry import Adapted
 from gplens.adapters.sklearn.printed import check, check_features, printed
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
-from gplens.expectations.elementwise import Expectation, LatentVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.links import Identity, Probit
@@ -76,14 +76,14 @@ def _check(
 
 def _likelihood(noise: float | None, scale: Float[Tensor, " c"]) -> Likelihood:
     """y = f + white noise. `alpha` is in the fit, but not in what predict(return_std) prints, and so not here."""
-    name, response = "GaussianProcessRegressor's Gaussian", Expectation((Identity(),))
+    name, response = "GaussianProcessRegressor's Gaussian", ExpectedLink((Identity(),))
     if noise is None:
         return Likelihood(name, response)
     noises = tuple((noise * scale**2).tolist())
     if noise == 0:
         return Likelihood(name, response, LatentVariance(noises))
 
-    def exceeds(t: float) -> Expectation:
-        return Expectation(tuple(Probit(shift=t, noise=own) for own in noises))
+    def exceeds(t: float) -> ExpectedLink:
+        return ExpectedLink(tuple(Probit(shift=t, noise=own) for own in noises))
 
     return Likelihood(name, response, LatentVariance(noises), exceeds)

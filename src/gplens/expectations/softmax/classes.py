@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from gplens.expectations.expectation import Functional, Jet
+from gplens.expectations.expectation import Expectation, Jet
 from gplens.expectations.softmax.integral import derivatives
 from gplens.expectations.softmax.taylor import taylor
 from gplens.processes.process import Marginals
@@ -22,7 +22,7 @@ SHARE = 1e-2
 """The part of the tolerance of an attribution that the expectation may use up: errors add along the path."""
 
 
-class ClassProbabilities(Functional):
+class ClassProbabilities(Expectation):
     """psi_c = E S_c(f) with f_j ~ N(m_j, v_j) independent."""
 
     @property

@@ -28,7 +28,7 @@ scripts/softmax_constants.py edges; flat within 15 % from 40,000 to 160,000, hal
 
 @final
 @dataclass(frozen=True)
-class Expectation:
+class SoftmaxMoments:
     """E softmax(f) of e elements and what its derivatives need: 2 e C S numbers, mostly S = 25 to 50."""
 
     value: Float[Tensor, "e c"]
@@ -43,7 +43,7 @@ class Expectation:
         return by_m, by_v
 
 
-def expectation(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Expectation:
+def softmax_moments(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> SoftmaxMoments:
     """E softmax(f), f_j ~ N(m_j, v_j) independent, by (3.2); absolute error below tolerance, derivatives too.
 
     m, v: (e, c) float64. Holds for C = 2 to 1000, v = 0 to 400 and beyond, in any mixture. Probabilities sum
@@ -57,7 +57,7 @@ def expectation(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Expecta
     value = torch.empty_like(m)
     for block in parts:
         value[block.rows] = block.value
-    return Expectation(value, parts)
+    return SoftmaxMoments(value, parts)
 
 
 def derivatives(

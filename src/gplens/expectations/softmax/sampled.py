@@ -10,13 +10,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from gplens.expectations.expectation import Functional, Jet
+from gplens.expectations.expectation import Expectation, Jet
 from gplens.expectations.softmax.checks import check_mixing, check_numbers
 from gplens.expectations.softmax.classes import Softmax
 from gplens.processes.process import Marginals
 
 
-class Sampled(Functional):
+class Sampled(Expectation):
     """psi as the average over replicates, each a fixed set of draws that all inputs share.
 
     A replicate is a smooth function of (m, v), so that its attributions add up exactly; the spread of the replicates
@@ -231,13 +231,13 @@ class SoftmaxMonteCarlo(SampledSoftmax):
         return torch.randn(count, latents, generator=generator, dtype=torch.float64)
 
 
-def correlated(functional: Functional, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> Functional:
-    """A functional of independent logits as one of the latent functions that they mix, and of noise on the mix."""
-    if isinstance(functional, MixedSoftmax):
-        return functional.mixed(weights, noise)
-    if isinstance(functional, Softmax):
+def correlated(expectation: Expectation, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> Expectation:
+    """A expectation of independent logits as one of the latent functions that they mix, and of noise on the mix."""
+    if isinstance(expectation, MixedSoftmax):
+        return expectation.mixed(weights, noise)
+    if isinstance(expectation, Softmax):
         return MixedSoftmax(torch.eye(len(weights), dtype=weights.dtype)).mixed(weights, noise)
     raise ValueError(
-        f"{functional!r} is for independent latent functions; the model's outputs are mixes of common ones. Use "
+        f"{expectation!r} is for independent latent functions; the model's outputs are mixes of common ones. Use "
         "links.Softmax(), which then goes by quasi Monte Carlo."
     )

@@ -13,7 +13,7 @@ S_j):
 
 (3.11), (3.12) are also what the paper's expansion of E[grad] gives, once the factor 2 that (nablahcfun) loses
 is put back: E[G_cj(f) d_k f_j] ~ dT_c/dm_j d_k m_j + dT_c/dv_j d_k v_j. Biased: the error grows with v and is
-of order one for v of some units. `expectation` is exact.
+of order one for v of some units. `softmax_moments` is exact.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from gplens.expectations.softmax.checks import Argument, check_marginals, check_weights
-from gplens.expectations.softmax.integral import expectation
+from gplens.expectations.softmax.integral import softmax_moments
 
 
 @final
@@ -72,4 +72,4 @@ class Taylor:
 def taylor(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Taylor:
     """The exact expectation with the derivatives of its second-order Taylor expansion in f."""
     check_marginals(m, v)
-    return Taylor(expectation(m, v, tolerance=tolerance).value, torch.softmax(m, 1)[:, None], v[:, None])
+    return Taylor(softmax_moments(m, v, tolerance=tolerance).value, torch.softmax(m, 1)[:, None], v[:, None])
