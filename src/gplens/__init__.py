@@ -58,5 +58,6 @@ def __getattr__(name: str) -> _ModuleType:
         return _import_module(f"gplens.{name}")
     except ModuleNotFoundError as cause:
         raise ImportError(
-            f'expected {cause.name} to be installed for gplens.{name}, got no such module. Run pip install "gplens[{name}]".'
+            f"expected {cause.name} to be installed for gplens.{name}, got no such module. Install gplens with the extra "
+            f"[{name}]."
         ) from cause

@@ -646,7 +646,7 @@ def test_attributions_do_not_order_single_replacements() -> None:
     Phi of a latent with an interaction, v = 0: both attributions are positive, and both replacements gain.
     """
 
-    def T(x: Tensor) -> Tensor:  # noqa: N802
+    def T(x: Tensor) -> Tensor:
         return torch.special.ndtr(x[0] * (1 - 1.6 * x[1]) + 0.6 * x[1] + 0.4 * x[1] ** 2)
 
     x = tensor(np.array([1.0, 0.8]))

@@ -76,8 +76,8 @@ def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) 
         worst, prior_there = float(v.flatten()[i]), float(prior.expand_as(v).flatten()[i])
         raise ArithmeticError(
             f"expected a posterior variance >= 0, got {worst:.3g} where the prior variance is {prior_there:.3g}. "
-            "Either A does not belong to this kernel and Z, or it is too badly conditioned: fit again with more noise or "
-            "jitter."
+            "Either A does not belong to this kernel and Z, or it is too badly conditioned: fit again with more noise "
+            "or jitter."
         )
     return v.clamp(min=0)
 
