@@ -1,4 +1,4 @@
-"""Check docs/MATH.md: every formula parses, every equation number is unique, every number that the code cites exists.
+"""Check that every formula in docs/ parses, and that docs/MATH.md has each equation number that the code cites, once.
 
     npm install --prefix /tmp/katex katex
     python scripts/check_math.py --katex /tmp/katex
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "MATH.md"
+MATH_PAGE, PAPER_PAGE = ROOT / "docs" / "MATH.md", ROOT / "docs" / "PAPER.md"
 READERS = ("src", "tests", "benchmarks", "scripts", "docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 NUMBER = r"[1-9]\.\d+[a-z]?"
@@ -36,36 +36,38 @@ FRAGILE = {
 PARSE = """
 const katex = require(process.argv[1] + "/node_modules/katex");
 const formulas = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const failures = formulas.flatMap(([line, text, displayMode]) => {
+const failures = formulas.flatMap(([place, text, displayMode]) => {
   try { katex.renderToString(text, {displayMode, throwOnError: true, strict: "error"}); return []; }
-  catch (error) { return [`line ${line}: ${error.message}`]; }
+  catch (error) { return [`${place}: ${error.message}`]; }
 });
 console.log(JSON.stringify(failures));
 """
 
 
 class Formula(NamedTuple):
-    line: int
+    place: str
+    """File and line on which it begins."""
     text: str
     display: bool
 
 
-def formulas(page: str) -> list[Formula]:
-    """The formulas of a page outside of code, with the lines they begin on."""
-    prose = CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), page)
+def formulas(page: Path) -> list[Formula]:
+    """The formulas of a page, outside of code."""
+    prose = CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), page.read_text())
     matches = list(MATH.finditer(prose))
     rest = MATH.sub("", prose)
     if "$" in rest:
-        raise SystemExit(f"expected every $ to have a partner, got {rest[rest.index('$') - 40 :][:80]!r}")
+        raise SystemExit(f"{page.name}: expected every $ to have a partner, got {rest[rest.index('$') - 40 :][:80]!r}")
+    lines = [prose.count("\n", 0, match.start()) + 1 for match in matches]
     return [
-        Formula(prose.count("\n", 0, match.start()) + 1, match["display"] or match["inline"], bool(match["display"]))
-        for match in matches
+        Formula(f"{page.name}:{line}", match["display"] or match["inline"], bool(match["display"]))
+        for line, match in zip(lines, matches, strict=True)
     ]
 
 
 def fragile(every: list[Formula]) -> list[str]:
     return [
-        f"line {formula.line}: {formula.text.strip()[:60]!r} contains {remedy}"
+        f"{formula.place}: {formula.text.strip()[:60]!r} contains {remedy}"
         for formula in every
         for pattern, remedy in FRAGILE.items()
         if re.search(pattern, formula.text)
@@ -88,7 +90,7 @@ def cited() -> list[tuple[str, str]]:
     return [
         (f"{path.relative_to(ROOT)}:{number}", next(filter(None, match.groups())))
         for path in paths
-        if path.suffix in (".py", ".md") and path != PAGE
+        if path.suffix in (".py", ".md") and path != MATH_PAGE
         for number, line in enumerate(path.read_text().splitlines(), 1)
         for match in CITED.finditer(line)
     ]
@@ -107,8 +109,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--katex", type=Path, help="folder in which `npm install katex` was run")
     options = parser.parse_args()
-    every = formulas(PAGE.read_text())
-    failures = fragile(every) + misnumbered(every) + (unparsed(every, options.katex) if options.katex else [])
+    numbered = formulas(MATH_PAGE)
+    every = numbered + formulas(PAPER_PAGE)
+    failures = fragile(every) + misnumbered(numbered) + (unparsed(every, options.katex) if options.katex else [])
     print(
         *failures,
         f"{len(every)} formulas, {len(failures)} failures" + ("" if options.katex else " (not parsed: no --katex)"),
