@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 MATH_PAGE, PAPER_PAGE = ROOT / "docs" / "MATH.md", ROOT / "docs" / "PAPER.md"
-READERS = ("src", "tests", "benchmarks", "scripts", "docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+READERS = ("src", "tests", "benchmarks", "scripts", "docs", "README.md", "CHANGELOG.md")
 
 NUMBER = r"[1-9]\.\d+[a-z]?"
 MATH = re.compile(r"\$\$(?P<display>.+?)\$\$|(?<![\w$`])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
