@@ -25,7 +25,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("m", "v", "message"), BAD.values(), ids=BAD)
-@pytest.mark.parametrize("function", [expectation, taylor, lambda m, v: derivatives(m, v, [0])])
+@pytest.mark.parametrize("function", [softmax_moments, taylor, lambda m, v: derivatives(m, v, [0])])
 def test_bad_marginals_are_refused_with_a_reason(
     function: Callable[[Tensor, Tensor], object], m: Tensor, v: Tensor, message: str
 ) -> None:
