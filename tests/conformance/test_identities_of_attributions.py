@@ -9,6 +9,7 @@ from conformance.zoo import (
     EVERY_LINK,
     EVERY_POSTERIOR,
     FEATURES,
+    KERNELS,
     KernelCase,
     fitted,
     generator,
@@ -130,7 +131,7 @@ def test_a_single_feature_gets_the_whole_change(link: Link) -> None:
 
 def test_paths_add_up_along_a_line() -> None:
     """From x0 to a point of the line, and on to x: the two attributions sum to that of the whole."""
-    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[4], 16), rows(16)
+    (posterior, _), (X, X0) = fitted(KERNELS["matern52"], 16), rows(16)
     middle = X0 + 0.37 * (X - X0)
     options = {"likelihood": Exp(), "tolerance": 1e-10}
     whole = explain(posterior, X, baseline=X0, **options)

@@ -1,5 +1,7 @@
 """Explanations of multi-class models: they add up for every class, and agree with oracles that we did not write."""
 
+import re
+
 import gpytorch
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from torch import Tensor
 
 import gplens
 from gplens import links
+from messages import naming
 
 
 def sobol_probabilities(m: Tensor, v: Tensor, count: int = 2**14) -> Tensor:
@@ -98,8 +101,8 @@ def test_contrast_says_why_one_class_rather_than_another() -> None:
     assert torch.equal(why.values, ours.values[:, 2] - ours.values[:, 0])
     change = why.prediction - why.baseline_prediction
     assert (why.values.sum(1) - change).abs().max() <= 1e-9
-    assert "class 2 rather than class 0" in repr(why)
-    with pytest.raises(ValueError, match="no output 'class 9'"):
+    assert re.search(naming("class 2", "class 0"), repr(why))
+    with pytest.raises(ValueError, match=naming("class 9")):
         ours.contrast("class 9", 0)
 
 
@@ -142,7 +145,7 @@ def test_a_tolerance_that_draws_cannot_reach_is_said_to_be_missed() -> None:
     mixed = links.MixedSoftmax(torch.eye(3, dtype=torch.float64))
     ours = gplens.explain(process, X[:1], baseline=0.0, likelihood=mixed, tolerance=1e-12)
     assert not bool(ours.converged.any())
-    assert "NOT CONVERGED" in repr(ours)
+    assert re.search("not converged", repr(ours), re.IGNORECASE)
     fixed = gplens.rules.GaussLegendre(4)
     again = gplens.explain(process, X[:1], baseline=0.0, likelihood=mixed, tolerance=1e-6, rule=fixed)
     assert not bool(again.converged.any())
@@ -168,16 +171,16 @@ def test_taylor_reports_the_gap_that_it_leaves() -> None:
 def test_bad_input_is_refused_with_a_reason() -> None:
     process, X = posteriors(3, 2, seed=6)
     single, two = process.parts[0], X[:1]
-    with pytest.raises(ValueError, match="two classes or more; the model has 1"):
+    with pytest.raises(ValueError, match=naming("classes", 1, "links.Sigmoid()")):
         gplens.explain(single, two, baseline=0.0, likelihood=links.Softmax())
-    with pytest.raises(ValueError, match="no output 7"):
+    with pytest.raises(ValueError, match=naming(7)):
         gplens.explain(process, two, baseline=0.0, likelihood=links.Softmax(), outputs=7)
-    with pytest.raises(ValueError, match="multiple of 20"):
+    with pytest.raises(ValueError, match=naming("SoftmaxMonteCarlo", 20, 7)):
         links.SoftmaxMonteCarlo(7, seed=0)
     model, _, train = small()
     four = gpytorch.likelihoods.SoftmaxLikelihood(num_classes=4, mixing_weights=False)
-    with pytest.raises(ValueError, match="takes 4 latent functions; MultiClass has 3"):
+    with pytest.raises(ValueError, match=naming("MultiClass", 4, 3)):
         gplens.explain(model, train[:1], baseline=0.0, likelihood=four)
     lmc, _, train = small(lmc=True, shared=False)
-    with pytest.raises(ValueError, match="independent latent functions"):
+    with pytest.raises(ValueError, match=naming("SoftmaxTaylor", "links.Softmax()")):
         gplens.explain(lmc, train[:1], baseline=0.0, likelihood=links.SoftmaxTaylor())

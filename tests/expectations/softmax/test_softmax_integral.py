@@ -6,15 +6,17 @@ from functools import cache
 import mpmath as mp
 import numpy as np
 import pytest
-import softmax_oracle as oracle
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
-from softmax_oracle import Array, Kinds, Triple
 from torch import Tensor
 
 from gplens.expectations.softmax.integral import derivatives, softmax_moments
+from oracles import softmax as oracle
+from oracles import softmax_mpmath
+from oracles.softmax import Array, Triple
+from oracles.softmax_mpmath import Kinds
 
 TINY_TO_HUGE = [0, 1e-30, 1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 1, 4, 20, 100, 400]
 
@@ -53,7 +55,7 @@ EXTREMES: list[Case] = [
 @pytest.mark.parametrize(("m", "v"), EXTREMES)
 def test_extremes_equal_nested_quadrature_in_mpmath(m: Sequence[float], v: Sequence[float]) -> None:
     """To 15 digits; the oracle knows no Gumbel variable."""
-    assert worst([m], [v], 1e-12, oracle.extended) < 1e-12
+    assert worst([m], [v], 1e-12, softmax_mpmath.extended) < 1e-12
 
 
 SEVERAL_WIDE: list[Case] = [
@@ -135,7 +137,7 @@ def test_many_classes_equal_mpmath(kinds: Kinds, counts: Sequence[int]) -> None:
     m, v = (np.repeat([kind[i] for kind in kinds], counts)[None] for i in (0, 1))
     value = softmax_moments(*tensors(m, v), tolerance=1e-11).value[0]
     for k, first in enumerate(np.cumsum([0, *counts[:-1]])):
-        assert abs(float(value[first]) - float(oracle.grouped(kinds, counts, k))) < 1e-11
+        assert abs(float(value[first]) - float(softmax_mpmath.grouped(kinds, counts, k))) < 1e-11
 
 
 @pytest.mark.parametrize(("m", "v"), [(0.0, 0.0), (0.7, 1.3), (-4, 9), (2, 400), (-60, 800), (1e-3, 1e-12)])
@@ -143,13 +145,13 @@ def test_two_classes_are_the_logistic_normal_integral(m: float, v: float) -> Non
     """E S_1 = E sigmoid(f), f ~ N(m1 - m2, v1 + v2), and its derivatives by differences in 30 digits."""
     result = softmax_moments(*tensors([[m + 5, 5]], [[0.25 * v, 0.75 * v]]), tolerance=1e-11)
     by_m, by_v = result.jacobian()
-    assert abs(float(result.value[0, 0]) - float(oracle.logistic_normal(m, v))) < 1e-11
-    with mp.workdps(oracle.DIGITS):
+    assert abs(float(result.value[0, 0]) - float(softmax_mpmath.logistic_normal(m, v))) < 1e-11
+    with mp.workdps(softmax_mpmath.DIGITS):
         h = mp.mpf(10) ** -9
-        slope = (oracle.logistic_normal(m + h, v) - oracle.logistic_normal(m - h, v)) / (2 * h)
+        slope = (softmax_mpmath.logistic_normal(m + h, v) - softmax_mpmath.logistic_normal(m - h, v)) / (2 * h)
         if v > 0:
             h = min(h, mp.mpf(v) / 10**4)
-            curvature = (oracle.logistic_normal(m, v + h) - oracle.logistic_normal(m, v - h)) / (2 * h)
+            curvature = (softmax_mpmath.logistic_normal(m, v + h) - softmax_mpmath.logistic_normal(m, v - h)) / (2 * h)
         else:
             curvature = mp.diff(lambda x: 1 / (1 + mp.exp(-x)), m, 2) / 2
     signs = np.array([[1, -1], [-1, 1]])
@@ -183,7 +185,7 @@ def central(m: Sequence[float], v: Sequence[float], j: int, which: int, h: mp.mp
         for sign in (1, -1):
             moved = [[mp.mpf(x) for x in m], [mp.mpf(x) for x in v]]
             moved[which][j] += sign * h
-            ends.append(oracle.extended_value(*moved, nodes=v))
+            ends.append(softmax_mpmath.extended_value(*moved, nodes=v))
         return (ends[0] - ends[1]) / (2 * h)
 
 
