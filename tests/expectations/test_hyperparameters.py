@@ -142,6 +142,7 @@ def test_an_output_alone_is_what_it_is_among_all(target: gplens.targets.Target) 
     torch.testing.assert_close(one.values[:, 0], every.values[:, 2], rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_samples_have_the_total_covariance() -> None:
     exact = gplens.explain(Drawn(), X[:1], baseline=X0, uncertainty=gplens.Full())
     e = gplens.explain(Drawn(), X[:1], baseline=X0, uncertainty=gplens.Samples(6000, seed=3))

@@ -36,6 +36,7 @@ def test_pair_moments_are_those_of_nested_quadrature(case: LinkCase) -> None:
     assert_close(got, expected_moments(case, points, reach=16.0), 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("v", LARGE, ids=str)
 @bounded
 def test_pair_moments_of_large_variances(case: LinkCase, v: tuple[float, float]) -> None:
@@ -49,6 +50,7 @@ def test_pair_moments_of_the_largest_variance_and_mean(case: LinkCase) -> None:
     assert_close(off_diagonal(case.link.pair_moments(*joint(points))), expected_moments(case, points), 1e-10)
 
 
+@pytest.mark.slow
 def test_quadrature_at_the_largest_variance() -> None:
     points = [(0.0, 1.5, 400.0, 400.0, 1.0)]
     got = off_diagonal(Quadrature(torch.sigmoid).pair_moments(*joint(points)))
@@ -63,6 +65,7 @@ def test_the_oracle_does_not_depend_on_its_panels(g: tuple[oracle.Function, ...]
     assert max(abs(a - b) for a, b in zip(wide, narrow, strict=True)) < 1e-14
 
 
+@pytest.mark.slow
 def test_the_oracle_against_mpmath() -> None:
     """E11 of the sigmoid by another rule, at m = 0.3, m' = -1, v = 1, v' = 0.5, r = -0.9."""
     r = -0.9

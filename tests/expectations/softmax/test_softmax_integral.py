@@ -17,6 +17,7 @@ from oracles import softmax as oracle
 from oracles import softmax_mpmath
 from oracles.softmax import Array, Triple
 from oracles.softmax_mpmath import Kinds
+from rounding import assert_rounded
 
 TINY_TO_HUGE = [0, 1e-30, 1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 1, 4, 20, 100, 400]
 
@@ -74,6 +75,7 @@ def test_several_wide_classes_equal_nested_quadrature(m: Sequence[float], v: Seq
     assert worst([m], [v], 1e-11, oracle.nested) < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3, 4])
 def test_ten_million_draws_agree_within_four_standard_errors(classes: int) -> None:
     """Values and both derivatives at random (m, v)."""
@@ -104,6 +106,7 @@ def test_equal_variances_hold_the_tolerance(v: float) -> None:
     assert worst(m, np.full_like(m, v), 1e-10, oracle.dense) < 1e-10
 
 
+@pytest.mark.slow
 def test_beyond_the_stated_range_it_is_still_exact() -> None:
     """Variances of 1600 and means of 10^4."""
     m, v = [[0, 1e4, 9.97e3], [0, -300, 10]], [[1, 1600, 900], [1600, 0.01, 0]]
@@ -124,6 +127,7 @@ def test_a_thousand_classes_hold_the_tolerance_and_the_identities() -> None:
     assert max(float(by_m.sum(1).abs().max()), float(by_v.sum(1).abs().max())) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kinds", "counts"),
     [
@@ -167,6 +171,7 @@ STEEP: list[Case] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "v"), STEEP)
 def test_derivatives_equal_central_differences_in_extended_precision(m: Sequence[float], v: Sequence[float]) -> None:
     """Of the value of class 0 by nested quadrature in 60 digits, in every m_j and v_j: steps of 1e-12 and 1e-12 v_j."""
@@ -197,10 +202,7 @@ marginals = st.integers(2, 12).flatmap(
 )
 
 
-@settings(max_examples=50)
-@given(pair=marginals, tolerance=st.sampled_from([1e-6, 1e-9, 1e-11]))
-def test_probabilities_sum_to_one_and_derivatives_to_zero(pair: Case, tolerance: float) -> None:
-    """Over the classes; the derivatives by m, which are symmetric, also over j (a common shift changes nothing)."""
+def assert_sums(pair: Case, tolerance: float) -> None:
     result = softmax_moments(*tensors([pair[0]], [pair[1]]), tolerance=tolerance)
     by_m, by_v = result.jacobian()
     assert (result.value >= 0).all()
@@ -208,6 +210,20 @@ def test_probabilities_sum_to_one_and_derivatives_to_zero(pair: Case, tolerance:
     assert by_m.sum(1).abs().max() < 1e-12
     assert by_v.sum(1).abs().max() < 1e-12
     assert by_m.sum(2).abs().max() < 1e-12
+
+
+@settings(max_examples=8)
+@given(pair=marginals, tolerance=st.sampled_from([1e-6, 1e-9, 1e-11]))
+def test_probabilities_sum_to_one_and_derivatives_to_zero(pair: Case, tolerance: float) -> None:
+    """Over the classes; the derivatives by m, which are symmetric, also over j (a common shift changes nothing)."""
+    assert_sums(pair, tolerance)
+
+
+@pytest.mark.slow
+@settings(max_examples=50)
+@given(pair=marginals, tolerance=st.sampled_from([1e-6, 1e-9, 1e-11]))
+def test_sums_of_fifty_examples(pair: Case, tolerance: float) -> None:
+    assert_sums(pair, tolerance)
 
 
 @settings(max_examples=20)
@@ -236,7 +252,7 @@ def test_derivatives_of_some_classes_are_rows_of_the_jacobian() -> None:
     value, *streamed = derivatives(m, v, (5, 2))
     for jacobian, some in zip(result.jacobian(), streamed, strict=True):
         assert (some - jacobian[:, [5, 2]]).abs().max() < 1e-14
-    assert torch.equal(value, result.value)
+    assert_rounded(value, result.value, roundings=64)  # sums over the nodes of (3.2)
 
 
 def test_no_elements_are_no_work() -> None:
@@ -245,6 +261,7 @@ def test_no_elements_are_no_work() -> None:
     assert softmax_moments(m, m).jacobian()[1].shape == (0, 3, 3)
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_over_the_whole_range() -> None:
     """C = 1000, |m| to 100, v from 0 to 400 in any mixture; derivatives in the likeliest and the widest classes."""
     rng = np.random.default_rng(4)
