@@ -34,8 +34,21 @@ def size(e: gplens.Explanation) -> torch.Tensor:
     return torch.maximum(e.values.abs().amax(-1), (e.prediction - e.baseline_prediction).abs())
 
 
-@every_posterior
-@every_link
+QUICK = {"Exp", "Sigmoid"}
+"""Links that every kernel is paired with in `make test`; the kernels below are paired with every link."""
+PAIRS = [
+    pytest.param(
+        case,
+        link,
+        id=f"{type(link).__name__}-{case}",
+        marks=[] if type(link).__name__ in QUICK or case.name in {"rbf", "matern52"} else pytest.mark.slow,
+    )
+    for case in EVERY_POSTERIOR
+    for link in EVERY_LINK
+]
+
+
+@pytest.mark.parametrize(("case", "link"), PAIRS)
 def test_attributions_add_up_to_the_change_of_the_prediction(case: KernelCase, link: Link) -> None:
     """Completeness (4.4), against E g computed from the dense posterior."""
     (posterior, dense), (X, X0) = fitted(case, 11), rows(11)

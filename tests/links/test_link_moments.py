@@ -10,8 +10,8 @@ from oracles import gaussian_moments as oracle
 from rounding import assert_rounded
 
 MEANS = (-100.0, -30.0, -3.0, -0.5, 0.0, 1.0, 7.0, 40.0, 100.0)
-VARIANCES = [0.0, 1e-12, 0.3, 4.1, 400.0]
-VARIANCES += [pytest.param(v, marks=pytest.mark.slow) for v in (1e-30, 1e-4, 1.0, 3.9, 9.0, 100.0)]
+VARIANCES = [0.0, 0.3, 4.1, 400.0]
+VARIANCES += [pytest.param(v, marks=pytest.mark.slow) for v in (1e-30, 1e-12, 1e-4, 1.0, 3.9, 9.0, 100.0)]
 
 WITH_MOMENTS = [case for case in LINKS.values() if case.moments is not None]
 every_case = pytest.mark.parametrize("case", WITH_MOMENTS, ids=repr)

@@ -15,7 +15,7 @@ from gplens.links import Affine, Exp, Link, Probit, Quadrature, Sigmoid, Softplu
 from oracles.pair_moments import Case
 from rounding import assert_rounded
 
-SMOOTH = [Probit(), Sigmoid(), Softplus(), Quadrature(torch.tanh)]
+SMOOTH = [Probit(), Sigmoid(), Softplus(), pytest.param(Quadrature(torch.tanh), marks=pytest.mark.slow)]
 K = torch.arange(-3, 4, dtype=torch.float64)
 CENTRAL = double(-1, 9, -45, 0, 45, -9, 1) / 60
 """The first derivative by central differences of sixth order, times the step."""
