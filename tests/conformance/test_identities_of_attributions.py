@@ -112,10 +112,10 @@ def test_features_that_play_the_same_part_get_the_same() -> None:
 @every_posterior
 def test_latent_attributions_are_linear_in_the_posterior_mean(case: KernelCase) -> None:
     """IG of a m1 + b m2 = a IG of m1 + b IG of m2."""
-    (one, dense), (X, X0) = fitted(case, 14), rows(14)
-    other = Posterior(one.kernel, one.Z, normal(generator(0), 7), dense.A)
-    both = Posterior(one.kernel, one.Z, 2 * one.beta - 3 * other.beta, dense.A)
-    e1, e2, e = (explain(p, X, baseline=X0, target=Latent(), tolerance=1e-10).values for p in (one, other, both))
+    (first, dense), (X, X0) = fitted(case, 14), rows(14)
+    second = Posterior(first.kernel, first.Z, normal(generator(0), 7), dense.A)
+    both = Posterior(first.kernel, first.Z, 2 * first.beta - 3 * second.beta, dense.A)
+    e1, e2, e = (explain(p, X, baseline=X0, target=Latent(), tolerance=1e-10).values for p in (first, second, both))
     bound = 1e-9 * (2 * e1.abs() + 3 * e2.abs()).amax(1, keepdim=True) + 1e-13
     assert ((e - (2 * e1 - 3 * e2)).abs() <= bound).all()
 

@@ -46,8 +46,9 @@ def test_it_is_a_model_of_the_numbers_alone_where_all_names_are_the_same() -> No
 @pytest.mark.parametrize("warped", [False, True], ids=["straight", "curved"])
 def test_a_path_between_names_is_refused(warped: bool) -> None:
     kernel, (Z, y) = product(), data()
-    own = Warped(kernel, lambda x: torch.cat([x[:, :2].exp(), x[:, 2:]], dim=1)) if warped else kernel
-    gp = gplens.Posterior.exact(own, Z, y, noise=0.1)
+    if warped:
+        kernel = Warped(kernel, lambda x: torch.cat([x[:, :2].exp(), x[:, 2:]], dim=1))
+    gp = gplens.Posterior.exact(kernel, Z, y, noise=0.1)
     with pytest.raises(ValueError, match=naming(2, "names", "baseline")):
         gplens.explain(gp, Z[2:3], baseline=Z[0], likelihood=gplens.links.Identity())
 

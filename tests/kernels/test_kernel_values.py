@@ -114,9 +114,9 @@ def test_a_rational_quadratic_with_a_large_alpha_keeps_its_digits(alpha: float) 
 
 def test_a_matern_kernel_of_order_20_is_nearly_rbf() -> None:
     """The 0.012 of its error message, and finite everywhere."""
-    r2, one = torch.cat([torch.linspace(0, 30, 301), torch.logspace(-30, 0, 61)]).double(), number(1.0)[None]
-    kernel = Matern(one, 20)
-    assert 0.011 < (kernel.profile(r2) - RBF(one).profile(r2)).abs().max() < 0.012
+    r2, scale = torch.cat([torch.linspace(0, 30, 301), torch.logspace(-30, 0, 61)]).double(), number(1.0)[None]
+    kernel = Matern(scale, 20)
+    assert 0.011 < (kernel.profile(r2) - RBF(scale).profile(r2)).abs().max() < 0.012
     assert all(function(r2).isfinite().all() for function in (kernel.profile, kernel.slope, kernel.bend))
 
 

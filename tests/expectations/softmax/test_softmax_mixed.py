@@ -131,8 +131,8 @@ def test_a_mix_of_a_mix_with_jitter_agrees_with_a_million_draws() -> None:
         S = torch.softmax(((m[row, :2] + sd * z) @ INNER.T + 0.5**0.5 * first) @ M.T + 0.3**0.5 * second, dim=1)
         slope = S[:, :, None] * (both - (S @ both)[:, None])  # dS_c/df_l
         for part, draws in zip(ours, (S, slope, slope * (z / (2 * sd))[:, None]), strict=True):
-            own = part[:, row].std(0) / len(part) ** 0.5
-            error = torch.sqrt(own**2 + draws.var(0) / count)
+            spread = part[:, row].std(0) / len(part) ** 0.5
+            error = torch.sqrt(spread**2 + draws.var(0) / count)
             assert ((part[:, row].mean(0) - draws.mean(0)).abs() <= 4.5 * error).all()
 
 
@@ -181,9 +181,9 @@ either = pytest.mark.parametrize("make", SAMPLED.values(), ids=SAMPLED)
 
 @either
 def test_a_seed_repeats_its_draws_and_another_does_not(make: Callable[[int], SampledSoftmax]) -> None:
-    one, same, other = (replicates(make(seed), m, v)[0] for seed in (5, 5, 6))
-    assert_rounded(one, same, roundings=ROUNDINGS)  # the same draws, averaged by products of matrices
-    everything = torch.cat([one, other])
+    first, repeated, other = (replicates(make(seed), m, v)[0] for seed in (5, 5, 6))
+    assert_rounded(first, repeated, roundings=ROUNDINGS)  # the same draws, averaged by products of matrices
+    everything = torch.cat([first, other])
     distances = (everything[:, None] - everything).abs().amax((2, 3))
     assert (distances + torch.eye(len(everything)) > 1e-6).all()  # no replicate of either seed is another's
 
@@ -231,8 +231,8 @@ def test_refinement_doubles_the_points_and_ends() -> None:
 def test_chunks_do_not_change_the_averages(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = replicates(MixedSoftmax(M), m, v)
     monkeypatch.setattr("gplens.expectations.softmax.sampled.CHUNK", 1)
-    for one, other in zip(whole, replicates(MixedSoftmax(M), m, v), strict=True):
-        assert_rounded(one, other, roundings=ROUNDINGS)
+    for average, chunked in zip(whole, replicates(MixedSoftmax(M), m, v), strict=True):
+        assert_rounded(average, chunked, roundings=ROUNDINGS)
 
 
 @pytest.mark.parametrize("weights", [torch.full((3, 2), torch.nan).double(), torch.ones(3, 2)])
