@@ -158,7 +158,7 @@ def _bound(target: Target, likelihood: Likelihood | None, adapted: Adapted) -> t
 
 
 def _question(
-    process: Process, expectation: Expectation, outputs: Outputs | None, tolerance: float | None
+    process: Process, expectation: Expectation, outputs: Outputs | None, tolerance: Any
 ) -> tuple[Question, tuple[str, ...] | None]:
     """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
     tolerance = max(FINEST, expectation.default_tolerance) if tolerance is None else tolerance

@@ -40,6 +40,11 @@ class Stationary(Kernel, Profile):
         return torch.ones_like(X[:, 0])
 
     def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        if len(self.lengthscale) not in (1, Z.shape[1]):
+            raise ValueError(
+                f"{type(self).__name__}: expected support points with {len(self.lengthscale)} features, one for each "
+                f"lengthscale, got {Z.shape[1]}."
+            )
         return Support(Z, Points.of(Z, self.lengthscale))
 
     def section(self, line: Line, support: Support) -> Section:
