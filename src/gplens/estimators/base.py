@@ -132,7 +132,8 @@ class GPEstimator(SharedParameters, BaseEstimator):
         return read_process(self.model_, torch.cat(points))
 
     def __getstate__(self) -> Any:  # both of these go when kernels hold no weak references, which cannot be pickled
-        return {name: value for name, value in super().__getstate__().items() if name != "posterior_"}
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "posterior_"}
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)

@@ -60,7 +60,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:
         count = len(self.classes_)
         if count < 2:
-            raise ValueError(f"Expected y with at least two classes, got the single class {self.classes_[0]!r}.")
+            raise ValueError(f"Expected y with at least two classes, got one class, {self.classes_[0]!r}.")
         link = self.link or ("probit" if count == 2 else "softmax")
         if link not in LINKS or (link != "softmax" and count > 2):
             raise ValueError(
@@ -75,8 +75,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The expected probability of each class, (rows, classes): the link averaged over the latent functions."""
-        response = read_observation(self.likelihood_).response
-        (p,) = evaluate(self.posterior_, [response], self._read(X))
+        rows = self._read(X)
+        (p,) = evaluate(self.posterior_, [read_observation(self.likelihood_).response], rows)
         return (torch.cat([1 - p, p], dim=1) if p.shape[1] == 1 else p).numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -13,11 +13,11 @@ from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 from torch.distributions import Bernoulli, Normal, Poisson
 
-from gplens import links
 from gplens.adapters.gpytorch.tails import tail_of
 from gplens.adapters.registry import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood as Observed
+from gplens.links import Affine, Square
 
 DRAWS = 8
 """Draws of the latent values of each row for the softmax, four and their mirror images, new ones in every step."""
@@ -66,7 +66,7 @@ class SquaredScale(_OneDimensionalLikelihood):
 @read_likelihood.register
 def _(likelihood: SquaredScale) -> Observed:
     """The response is the variance of y, since E y is zero for all inputs."""
-    variance = ExpectedLink((links.Affine(links.Square(), 1.0, float(likelihood.floor)),))
+    variance = ExpectedLink((Affine(Square(), 1.0, float(likelihood.floor)),))
     return Observed(type(likelihood).__name__, variance, variance, tail_of(likelihood.forward))
 
 
