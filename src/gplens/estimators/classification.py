@@ -81,7 +81,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        p = self.predict_proba(X)
+        return self.classes_[p.argmax(1)]
 
     def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
         """log P(y|x) of each row."""
