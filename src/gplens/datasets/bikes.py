@@ -46,7 +46,7 @@ def _read_kaggle(text: str, path: str) -> Dataset:
         table = torch.tensor([_row(line) for line in csv.DictReader(text.splitlines())], dtype=torch.float64)
     except (KeyError, ValueError) as cause:
         raise ValueError(
-            f"Expected Kaggle's table of bike rentals, got another table in {path} ({cause!r})."
+            f"expected Kaggle's table of bike rentals, got another table in {path} ({cause!r})."
         ) from cause
     description = DESCRIPTION.replace("8,645 hours of 2011", f"{len(table):,} hours of 2011 and 2012")
     return Dataset(table[:, :-1], table[:, -1], tuple(NAMES.split()), description)

@@ -70,4 +70,4 @@ def read(path: Path) -> bytes:
 def missing(names: list[str], remedy: str) -> FileNotFoundError:
     """An error that says which files were looked for, in which folders, and how to get them."""
     places = " and ".join(str(folder) for folder in folders())
-    return FileNotFoundError(f"Expected {', '.join(names)} (or .gz) in {places}, found none. {remedy}")
+    return FileNotFoundError(f"expected {', '.join(names)} (or .gz) in {places}, found none. {remedy}")

@@ -46,12 +46,12 @@ def read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
     content = read(path)
     if len(content) < 4 + 4 * axes or content[:4] != bytes([0, 0, UNSIGNED_BYTES, axes]):
         magic = content[:4].hex(" ") or "nothing"
-        raise ValueError(f"Expected an IDX file of bytes with {axes} axes, got {path}, which begins with {magic}.")
+        raise ValueError(f"expected an IDX file of bytes with {axes} axes, got {path}, which begins with {magic}.")
     shape = np.frombuffer(content, ">u4", axes, offset=4).tolist()
     size = len(content) - 4 - 4 * axes
     if size != prod(shape):
         raise ValueError(
-            f"Expected {prod(shape)} bytes for the shape {tuple(shape)}, got {size} in {path}; get it again."
+            f"expected {prod(shape)} bytes for the shape {tuple(shape)}, got {size} in {path}; get it again."
         )
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
 
@@ -67,7 +67,7 @@ def _images(folder: str, openml: str, description: str) -> Split:
 
 def _dataset(images: Any, labels: Any, description: str) -> Dataset:
     if len(images) != len(labels):
-        raise ValueError(f"Expected one label for each image, got {len(images)} images and {len(labels)} labels.")
+        raise ValueError(f"expected one label for each image, got {len(images)} images and {len(labels)} labels.")
     X = torch.from_numpy(images.reshape(len(images), -1).astype(np.float32)) / 255
     names = tuple(f"pixel {i}" for i in range(X.shape[1]))
     return Dataset(X, torch.from_numpy(labels.astype(np.float64)), names, description)

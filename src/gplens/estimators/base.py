@@ -23,8 +23,8 @@ from gplens.estimators.parameters import SharedParameters
 from gplens.estimators.training.monitor import INTERRUPTED
 from gplens.explain import explain
 from gplens.explanation import Explanation
-from gplens.paths.rules import Rule
 from gplens.processes.process import Process
+from gplens.rules import Rule
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
 
@@ -118,7 +118,7 @@ class GPEstimator(SharedParameters, BaseEstimator):
 
         estimator = load(Path(folder))
         if not isinstance(estimator, cls):
-            raise ValueError(f"Expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
+            raise ValueError(f"expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
         return estimator
 
     def _finish(self, fit: Fit, mean: Float[Tensor, " d"]) -> None:

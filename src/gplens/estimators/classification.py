@@ -60,7 +60,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:
         count = len(self.classes_)
         if count < 2:
-            raise ValueError(f"Expected y with at least two classes, got one class, {self.classes_[0]!r}.")
+            raise ValueError(f"expected y with at least two classes, got one class, {self.classes_[0]!r}.")
         link = self.link or ("probit" if count == 2 else "softmax")
         if link not in LINKS or (link != "softmax" and count > 2):
             raise ValueError(
@@ -106,7 +106,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         if positions != [1]:
             first, second = self.class_names
             raise ValueError(
-                f"Expected outputs={second!r}, the class that a {self.likelihood_.__class__.__name__} explains, got "
+                f"expected outputs={second!r}, the class that a {self.likelihood_.__class__.__name__} explains, got "
                 f"outputs={outputs!r}; attributions of {first!r} are those of {second!r} with the opposite sign."
             )
         return [0]
@@ -120,7 +120,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             candidates.add(int(output))
         if len(candidates) != 1:
             clash = "can be a label or a position" if candidates else "is neither a label, a name nor a position"
-            raise ValueError(f"Expected one of the classes {list(names)}, got {output!r}, which {clash}; pass a name.")
+            raise ValueError(f"expected one of the classes {list(names)}, got {output!r}, which {clash}; pass a name.")
         return candidates.pop()
 
 

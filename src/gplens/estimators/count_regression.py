@@ -42,7 +42,7 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         inputs, counts = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
         if bool((counts < 0).any()):
-            raise ValueError(f"Expected counts of zero or more, got y with the smallest value {float(counts.min())}.")
+            raise ValueError(f"expected counts of zero or more, got y with the smallest value {float(counts.min())}.")
         typical = float((counts.sum() + 0.5) / len(counts))
         problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=float(np.log(typical)))
         design, scaling = Design.of(self), scaling_of(self.scaling, inputs)

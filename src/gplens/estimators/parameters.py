@@ -64,7 +64,7 @@ class Design:
         """The design that an estimator's parameters ask for."""
         training = Training() if parameters.training is None else parameters.training
         if not isinstance(training, Training):
-            raise TypeError(f"Expected training=gplens.estimators.Training(...) or None, got training={training!r}.")
+            raise TypeError(f"expected training=gplens.estimators.Training(...) or None, got training={training!r}.")
         seed = int(check_random_state(parameters.random_state).randint(2**31 - 1))
         points, inducing = parameters.inducing_points, parameters.inducing
         return Design(parameters.kernel, parameters.ard, points, inducing, shared, training, seed)

@@ -115,34 +115,34 @@ def _decode(value: Any) -> Any:
 
 def _read_header(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise FileNotFoundError(f"Expected a folder that save() wrote, got {path.parent} without {path.name}.")
+        raise FileNotFoundError(f"expected a folder that save() wrote, got {path.parent} without {path.name}.")
     try:
         header = json.loads(path.read_text())
     except ValueError as cause:
         raise ValueError(
-            f"Expected JSON, got a damaged or other file {path} ({cause}); save the model again."
+            f"expected JSON, got a damaged or other file {path} ({cause}); save the model again."
         ) from cause
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"Expected the JSON of a model that save() wrote, got other JSON in {path}.")
+        raise ValueError(f"expected the JSON of a model that save() wrote, got other JSON in {path}.")
     if header["format_version"] > VERSION:
         got = header["format_version"]
-        raise ValueError(f"Expected a format up to {VERSION}, got format {got} in {path}; update gplens.")
+        raise ValueError(f"expected a format up to {VERSION}, got format {got} in {path}; update gplens.")
     return header
 
 
 def _read_tensors(path: Path, digest: str) -> dict[str, Tensor]:
     if not path.is_file():
-        raise FileNotFoundError(f"Expected {path.name} in {path.parent}, found none; copy the whole folder.")
+        raise FileNotFoundError(f"expected {path.name} in {path.parent}, found none; copy the whole folder.")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(
-            f"Expected the SHA-256 that {JSON} gives for {path}, got another for its {len(content)} bytes: the file is "
+            f"expected the SHA-256 that {JSON} gives for {path}, got another for its {len(content)} bytes: the file is "
             "damaged; save the model again."
         )
     try:
         return from_bytes(content)
     except SafetensorError as cause:
-        raise ValueError(f"Expected a safetensors file, got {path} ({cause}); save the model again.") from cause
+        raise ValueError(f"expected a safetensors file, got {path} ({cause}); save the model again.") from cause
 
 
 def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) -> GPEstimator:

@@ -40,7 +40,7 @@ def columns(X: Float[Tensor, "n d"]) -> Scaling:
     if bool(narrow.any()):
         k = int(narrow.nonzero()[0])
         raise ValueError(
-            f"Expected columns whose spread is at least {NARROWEST:g} of their mean, got column {k} with mean "
+            f"expected columns whose spread is at least {NARROWEST:g} of their mean, got column {k} with mean "
             f"{float(shift[k]):.6g} and spread {float(scale[k]):.2g}; subtract an offset from it, or leave it out."
         )
     return Scaling(shift, torch.where(constant, 1.0, scale))

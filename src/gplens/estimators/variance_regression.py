@@ -51,7 +51,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         inputs, observed = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
         scale = float(observed.square().mean().sqrt())
         if scale == 0:
-            raise ValueError(f"Expected some y other than zero, got {len(observed)} zeros.")
+            raise ValueError(f"expected some y other than zero, got {len(observed)} zeros.")
         if not self.floor > 0:
             raise ValueError(f"floor must be above zero, got floor={self.floor}.")
         likelihood = SquaredScale(self.floor)

@@ -29,24 +29,31 @@ class _Part:
     """Scaled squared distances of the image to the support points."""
     change: Float[Tensor, "p n"]
     """What the replacement of a pixel adds to r2, a sum over pixels, so that other replacements do not matter."""
-    posterior: Posterior
+    prior: Float[Tensor, " c"]
+    """Prior means, which are constant."""
+    beta: Float[Tensor, "c n"]
+    F: Float[Tensor, "#c r n"]
+    """A = F' diag(s) F  (1.7)."""
+    s: Float[Tensor, "#c r"]
     variance: float
+    """k(x,x)."""
+    jitter: float
 
     @staticmethod
     def of(posterior: Posterior, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], dtype: torch.dtype) -> "_Part":
         kernel, lengthscale = squared_exponential(posterior)
         far, near = (((point - posterior.Z) / lengthscale) ** 2 for point in (x0, x))
-        change = (far - near)[:, x != x0].T
-        return _Part(near.sum(1).to(dtype), change.to(dtype), posterior.to(dtype), float(kernel.variance))
+        change, prior = (far - near)[:, x != x0].T, torch.cat([mean(x[None]) for mean in posterior.means])
+        tensors = near.sum(1), change, prior, posterior.beta, posterior.A.F, posterior.A.s
+        r2, change, prior, beta, F, s = (tensor.to(dtype) for tensor in tensors)
+        return _Part(r2, change, prior, beta, F, s, float(kernel.variance), posterior.jitter)
 
     def marginals(self, replaced: Float[Tensor, "s p"]) -> tuple[Float[Tensor, "s c"], Float[Tensor, "s c"]]:
         """m and v by (1.1), (1.7), from distances that cost a product of the states with the changes."""
-        posterior = self.posterior
         k = self.variance * torch.exp(-(self.r2 + replaced @ self.change) / 2)
-        prior = torch.stack([mean(k[:1]) for mean in posterior.means], dim=1)
-        forms = [(k @ F.T).square() @ s for F, s in zip(posterior.A.F, posterior.A.s, strict=True)]
-        v = self.variance + posterior.jitter - torch.stack(forms, dim=1)
-        return prior + k @ posterior.beta.T, v.clamp(min=0)  # a variance: below zero is rounding
+        form = torch.stack([(k @ F.T).square() @ s for F, s in zip(self.F, self.s, strict=True)], dim=1)
+        v = self.variance + self.jitter - form
+        return self.prior + k @ self.beta.T, v.clamp(min=0)  # a variance: below zero is rounding
 
     @property
     def floats(self) -> int:
@@ -78,7 +85,7 @@ class Ablation:
         stack = process.parts if isinstance(process, Stack) else (process,)
         parts = tuple(_Part.of(part, x, x0, dtype) for part in stack if isinstance(part, Posterior))
         if len(parts) < len(stack):
-            raise TypeError(f"Expected a Posterior or a Stack of them, got a {type(process).__name__}.")
+            raise TypeError(f"expected a Posterior or a Stack of them, got a {type(process).__name__}.")
         return Ablation(parts, output, int((x != x0).sum()), dtype)
 
     def probability(self, replaced: Bool[Tensor, "s p"]) -> Float[Tensor, " s"]:

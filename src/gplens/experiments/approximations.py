@@ -45,7 +45,7 @@ class SigmoidHermite(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """Not available: an approximation of attributions gives them no distribution."""
-        raise NotImplementedError("Expected an exact link for error bars, got SigmoidHermite; use links.Sigmoid().")
+        raise NotImplementedError("expected an exact link for error bars, got SigmoidHermite; use links.Sigmoid().")
 
 
 @final

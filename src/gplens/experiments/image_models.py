@@ -70,7 +70,7 @@ def on_pixels(process: Process, x: Float[Tensor, " d"], free: Bool[Tensor, " d"]
     if isinstance(process, Stack):
         return Stack(tuple(on_pixels(part, x, free) for part in process.parts))
     if not isinstance(process, Posterior):
-        raise TypeError(f"Expected a Posterior or a Stack of them, got a {type(process).__name__}.")
+        raise TypeError(f"expected a Posterior or a Stack of them, got a {type(process).__name__}.")
     kernel, lengthscale = squared_exponential(process)
     g = torch.exp(-(((x - process.Z) / lengthscale)[:, ~free] ** 2).sum(1) / 2)
     A = replace(process.A, F=process.A.F * g)
@@ -86,5 +86,5 @@ def squared_exponential(process: Posterior) -> tuple[Scale, Float[Tensor, " d"]]
     """
     kernel = process.kernel
     if not isinstance(kernel, Scale) or not isinstance(kernel.kernel, RBF):
-        raise TypeError(f"Expected a scaled squared exponential kernel, got {kernel!r}.")
+        raise TypeError(f"expected a scaled squared exponential kernel, got {kernel!r}.")
     return kernel, kernel.kernel.lengthscale.expand(process.features)

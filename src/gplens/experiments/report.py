@@ -51,11 +51,11 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise FileExistsError(
-            f"Expected a new folder, got {folder}, which exists; choose another --output, or add --overwrite."
+            f"expected a new folder, got {folder}, which exists; choose another --output, or add --overwrite."
         )
     if not (folder / SETTINGS).is_file():
         raise FileExistsError(
-            f"Expected the folder of an experiment, got {folder}, which has no {SETTINGS}; choose another --output."
+            f"expected the folder of an experiment, got {folder}, which has no {SETTINGS}; choose another --output."
         )
 
 

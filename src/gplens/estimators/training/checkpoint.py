@@ -61,10 +61,10 @@ class Checkpoint:
                 header = json.loads((file.metadata() or {}).get("gplens", "{}"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         except SafetensorError as cause:
-            raise ValueError(f"Expected a checkpoint, got a damaged file {path} ({cause}); delete it.") from cause
+            raise ValueError(f"expected a checkpoint, got a damaged file {path} ({cause}); delete it.") from cause
         if header.get("format") != FORMAT or header["fingerprint"] != self.fingerprint:
             raise ValueError(
-                f"Expected a checkpoint of the same data and options, got one of another fit in {path}; delete it, or "
+                f"expected a checkpoint of the same data and options, got one of another fit in {path}; delete it, or "
                 "pass another folder."
             )
         parts = parted(tensors, ("now", "best"), "/")

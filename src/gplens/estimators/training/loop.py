@@ -97,7 +97,7 @@ class Loop:
         bound = value / len(rows) - q.divergence() / n
         if not bool(bound.isfinite()):
             raise ArithmeticError(
-                f"Expected a finite ELBO, got {float(bound)} in step {step}. Train with a smaller rate, such as "
+                f"expected a finite ELBO, got {float(bound)} in step {step}. Train with a smaller rate, such as "
                 "Training(optimizer=Adam(rate=0.003)), or without single=True."
             )
         if self.adam is not None:

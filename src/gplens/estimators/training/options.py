@@ -85,4 +85,4 @@ class Training:
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "checkpoint_every"):
             if getattr(self, name) < 1:
-                raise ValueError(f"Expected Training({name}=...) of 1 or more, got {getattr(self, name)}.")
+                raise ValueError(f"expected Training({name}=...) of 1 or more, got {getattr(self, name)}.")

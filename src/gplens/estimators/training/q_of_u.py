@@ -83,7 +83,7 @@ class Natural(VariationalPosterior):
         R, info = torch.linalg.cholesky_ex(self.P)
         if bool(info.any()):
             raise ArithmeticError(
-                "Expected a positive definite precision of q(u), got one that is not after a natural gradient step: "
+                "expected a positive definite precision of q(u), got one that is not after a natural gradient step: "
                 "the likelihood is not log-concave, or the rate is too high. Train with a smaller rate, or with "
                 "Training(optimizer=Adam())."
             )
