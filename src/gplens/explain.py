@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
+from gplens.adapters.reading import Adapted, adapt, load_host, read_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation

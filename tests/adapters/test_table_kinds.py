@@ -113,7 +113,7 @@ def test_explain_works_in_inference_mode() -> None:
 
 
 def test_the_module_of_hosts_is_loaded_when_needed_only() -> None:
-    registry = importlib.import_module("gplens.adapters.registry")
+    registry = importlib.import_module("gplens.adapters.reading")
     with pytest.raises(TypeError, match=r"cannot explain a builtins\.object"):
         registry.adapt(object(), torch.zeros(1, 4, dtype=torch.float64))
     assert registry.adapt(POSTERIOR, torch.zeros(1, 4, dtype=torch.float64)).process is POSTERIOR

@@ -6,7 +6,7 @@ from torch import Tensor
 
 import gplens
 from conformance.zoo import generator, normal
-from gplens.adapters.registry import Adapted, adapt
+from gplens.adapters.reading import Adapted, adapt
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.kernels import RBF

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 import gplens
-from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
+from gplens.adapters.reading import Adapted, adapt, load_host, read_likelihood
 from gplens.estimators.fitting import Design
 from gplens.estimators.prediction import marginals
 from gplens.estimators.training.options import Training

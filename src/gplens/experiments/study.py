@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 import gplens
-from gplens.adapters.registry import adapt
+from gplens.adapters.reading import adapt
 from gplens.estimators import GPClassifier
 from gplens.experiments.ablation import Ablation, even_counts
 from gplens.experiments.metrics import order_of

@@ -9,7 +9,7 @@ from gpytorch_models import Sparse
 from torch import Tensor
 
 from gplens import Full, Mix, Stack, explain
-from gplens.adapters.registry import adapt
+from gplens.adapters.reading import adapt
 from gplens.lines.line import Line
 from gplens.links import Probit
 from gplens.processes.process import Process

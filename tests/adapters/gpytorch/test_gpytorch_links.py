@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gplens import links
 from gplens.adapters.gpytorch.likelihoods import recognise
-from gplens.adapters.registry import read_likelihood
+from gplens.adapters.reading import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 
 EVERY_LIKELIHOOD: list[tuple[Callable[[], Any], type[links.Link], type[links.Link] | None]] = [

@@ -10,7 +10,7 @@ from torch.distributions import Bernoulli, Categorical, Normal, Poisson
 
 from gplens import links
 from gplens.adapters.gpytorch.recognise import recognise
-from gplens.adapters.registry import load_host, read_likelihood
+from gplens.adapters.reading import load_host, read_likelihood
 
 
 class Doubled(GaussianLikelihood):

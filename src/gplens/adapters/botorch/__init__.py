@@ -11,7 +11,7 @@ from gplens.adapters.botorch.part import likelihood_of
 from gplens.adapters.botorch.printed import check_list
 from gplens.adapters.gpytorch.memory import remembered
 from gplens.adapters.gpytorch.reading import Reading
-from gplens.adapters.registry import Adapted, adapt
+from gplens.adapters.reading import Adapted, adapt
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.processes.stack import Stack
 

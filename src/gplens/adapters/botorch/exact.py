@@ -16,7 +16,7 @@ from gplens.adapters.botorch.tasks import read_task_prior
 from gplens.adapters.botorch.units import rescaled, warped
 from gplens.adapters.gpytorch.factor import cholesky, inverse
 from gplens.adapters.gpytorch.prior import Prior, read_prior
-from gplens.adapters.registry import compare
+from gplens.adapters.reading import compare
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process

@@ -19,7 +19,7 @@ from botorch.models.transforms.input import (
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.registry import compare
+from gplens.adapters.reading import compare
 from gplens.processes.transformed import AffineMap
 
 SAME = 1e-9

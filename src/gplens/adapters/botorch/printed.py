@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.gpytorch.check import DOUBLE, HINT, agree, exactly
-from gplens.adapters.registry import compare
+from gplens.adapters.reading import compare
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.processes.process import Process

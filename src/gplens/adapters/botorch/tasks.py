@@ -7,7 +7,7 @@ from torch import Tensor
 
 from gplens.adapters.gpytorch.kernels import translate
 from gplens.adapters.gpytorch.prior import AGREEMENT, Prior
-from gplens.adapters.registry import compare
+from gplens.adapters.reading import compare
 from gplens.kernels import Kernel
 from gplens.means import AutogradMean
 

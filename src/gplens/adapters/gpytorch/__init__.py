@@ -20,7 +20,7 @@ from gplens.adapters.gpytorch.likelihoods import read_gaussian, read_one_dimensi
 from gplens.adapters.gpytorch.memory import remembered
 from gplens.adapters.gpytorch.reading import Reading
 from gplens.adapters.gpytorch.variational import read_variational
-from gplens.adapters.registry import Adapted, adapt, read_likelihood
+from gplens.adapters.reading import Adapted, adapt, read_likelihood
 from gplens.likelihood import Likelihood
 from gplens.processes.process import Process
 

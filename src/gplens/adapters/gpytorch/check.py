@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.gpytorch.factor import without_warnings_of_jitter
-from gplens.adapters.registry import compare
+from gplens.adapters.reading import compare
 from gplens.lines.line import Line
 from gplens.processes.process import Process
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted
+from gplens.adapters.reading import Adapted
 
 
 @final

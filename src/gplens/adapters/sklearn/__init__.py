@@ -9,7 +9,7 @@ from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplac
 from sklearn.pipeline import Pipeline
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted, adapt
+from gplens.adapters.reading import Adapted, adapt
 from gplens.adapters.sklearn.classifier import read_binary, read_classifier
 from gplens.adapters.sklearn.pipeline import read_steps
 from gplens.adapters.sklearn.printed import columns_of

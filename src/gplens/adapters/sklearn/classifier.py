@@ -10,7 +10,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process._gpc import COEFS, LAMBDAS
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted
+from gplens.adapters.reading import Adapted
 from gplens.adapters.sklearn.printed import check, check_features, printed
 from gplens.adapters.sklearn.prior import inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, TotalVariance

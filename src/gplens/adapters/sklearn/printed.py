@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.registry import compare
+from gplens.adapters.reading import compare
 
 SAME = 1e-6
 """Largest difference to what the host prints, relative to the prior's scale. Seen in the tests: 6e-9."""

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from sklearn.gaussian_process import GaussianProcessRegressor
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted
+from gplens.adapters.reading import Adapted
 from gplens.adapters.sklearn.printed import check, check_features, printed
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
