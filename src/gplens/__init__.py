@@ -6,6 +6,7 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from gplens import baselines, datasets, kernels, links, means, rules, targets
+from gplens.adapters.reading import read
 from gplens.explain import explain
 from gplens.explanation import Explanation, Provenance
 from gplens.likelihood import Likelihood
@@ -44,6 +45,7 @@ __all__ = [
     "kernels",
     "links",
     "means",
+    "read",
     "rules",
     "targets",
 ]

@@ -1,6 +1,7 @@
 """The one verb: adapt the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any, SupportsIndex, TypeVar
@@ -9,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.reading import Adapted, adapt, load_host, read_likelihood
+from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation
@@ -57,8 +58,8 @@ def explain(
     IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1).
 
     Args:
-        model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens.Posterior, or gplens.Functions. It
-            is left as it was.
+        model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens.Posterior, gplens.Functions, or
+            what gplens.read(model) returned. It is left as it was.
         X: the inputs to explain: an array, tensor, pandas or polars frame, (rows, features).
         baseline: relative to what: a scalar, a vector, a row for each input, or an object of gplens.baselines.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.
@@ -145,37 +146,43 @@ def _explanation(
 
 
 def _adapt(
-    model: Any, likelihood: Any, X: Float[Tensor, "b d"], starts: Float[Tensor, "#b s d"]
-) -> tuple[Adapted, Likelihood | None]:
-    """The model as a process, checked at a few of the inputs and baselines; its own likelihood or the given one."""
-    load_host(model)
-    inputs, origins = _telling(X), _telling(starts.flatten(0, 1))
+    model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> tuple[Reading, Likelihood | None]:
+    """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
+    inputs, origins = _telling(X), _telling(baselines.flatten(0, 1))
     points = torch.cat([inputs, origins, (inputs + origins[:1]) / 2])
-    adapted = adapt(model, points)
-    if adapted.process.features != X.shape[1]:
-        raise ValueError(f"X has {X.shape[1]} columns; the model was fitted on {adapted.process.features}.")
-    if likelihood is None:
-        return adapted, adapted.likelihood
-    load_host(likelihood)
-    return adapted, adapted.agreed(read_likelihood(likelihood))
-
-
-def _check_columns(table: Table, adapted: Adapted) -> None:
-    if table.names and adapted.columns and table.names != adapted.columns:
+    if isinstance(model, Reading):
+        reading = model if likelihood is None else with_likelihood(model, likelihood)
+    else:
+        reading = read(model, likelihood, points=points)
+    check_columns(reading.process.features, X)
+    try:
+        notes = reading.compare(points)
+    except ValueError as cause:
+        if not isinstance(model, Reading):
+            raise
         raise ValueError(
-            f"X has the columns {list(table.names)}; the model was fitted on {list(adapted.columns)}. Give it the same "
-            "columns in the same order."
+            f"{cause} If the model has changed since it was read, call gplens.read(model) again."
+        ) from cause
+    return replace(reading, notes=(*reading.notes, *notes)), reading.likelihood
+
+
+def _check_columns(table: Table, reading: Reading) -> None:
+    if table.names and reading.columns and table.names != reading.columns:
+        raise ValueError(
+            f"expected X with the columns {list(reading.columns)} that the model was fitted on, got "
+            f"{list(table.names)}; give it the same columns in the same order."
         )
 
 
 def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:
-    """The rows with the smallest and largest values of each feature, and some evenly spaced: where models differ."""
+    """Some rows, evenly spaced, and those with the smallest and the largest value of each feature: at most 64."""
     spaced = torch.linspace(0, len(X) - 1, min(len(X), CHECKED // 4)).long()
     extreme = torch.stack([X.argmin(0), X.argmax(0)], dim=1).flatten()
     return X[torch.cat([spaced, extreme])[:CHECKED].unique()]
 
 
-def _functional(target: Target, likelihood: Likelihood | None, adapted: Adapted) -> tuple[Process, Expectation]:
+def _functional(target: Target, likelihood: Likelihood | None, adapted: Reading) -> tuple[Process, Expectation]:
     """What is explained, as a function of latent functions; of the independent ones behind a mix where it must be."""
     latents = adapted.process.latents
     if likelihood is not None and likelihood.latents not in (None, latents):
@@ -221,7 +228,7 @@ def _feature_names(table: Table, given: Sequence[str] | None, baseline: Baseline
 
 
 def _provenance(
-    adapted: Adapted,
+    adapted: Reading,
     likelihood: Likelihood | None,
     target: Target,
     baseline: Baseline,

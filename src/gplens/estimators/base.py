@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 import gplens
-from gplens.adapters.reading import Adapted, adapt, load_host, read_likelihood
+from gplens.adapters.estimators import FittedEstimator
 from gplens.estimators.fitting import Design
 from gplens.estimators.prediction import marginals
 from gplens.estimators.training.options import Training
@@ -25,7 +24,7 @@ from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
 
 
-class GPEstimator(BaseEstimator):
+class GPEstimator(FittedEstimator, BaseEstimator):
     """A GPyTorch model behind scikit-learn's interface, in float64 and in the units of the user's table.
 
     Fitted: `model_` and `likelihood_` (GPyTorch), `mean_input_` (the average row, for a baseline), `training_summary_`,
@@ -124,12 +123,3 @@ class GPEstimator(BaseEstimator):
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
         """m and v of the latent functions."""
         return marginals(self.model_, X)
-
-
-@adapt.register
-def _(model: GPEstimator, points: Float[Tensor, "k d"]) -> Adapted:
-    """The GPyTorch model of an estimator, with the likelihood that it was fitted with."""
-    check_is_fitted(model)
-    load_host(model.model_)
-    found = adapt(model.model_, points)
-    return replace(found, model=type(model).__name__, likelihood=read_likelihood(model.likelihood_), conjugate=True)

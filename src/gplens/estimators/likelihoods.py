@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributions import Bernoulli, Normal, Poisson
 
 from gplens import links
-from gplens.adapters.gpytorch.tails import tail_of
+from gplens.adapters.gpytorch.likelihoods import tail_of
 from gplens.adapters.reading import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood as Observed

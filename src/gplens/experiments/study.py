@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 import gplens
-from gplens.adapters.reading import adapt
+from gplens.adapters.reading import read as read_model
 from gplens.estimators import GPClassifier
 from gplens.experiments.ablation import Ablation, even_counts
 from gplens.experiments.metrics import order_of
@@ -116,4 +116,7 @@ def first_of_each(labels: Int[Tensor, " b"], count: int) -> list[int]:
 
 def read(model: GPClassifier, X: Float[Tensor, "b d"]) -> Process:
     """The fitted model as gplens sees it, checked against GPyTorch at these images."""
-    return adapt(model, torch.cat([X, torch.zeros_like(X[:1])])).process
+    points = torch.cat([X, torch.zeros_like(X[:1])])
+    reading = read_model(model, points=points)
+    reading.compare(points)
+    return reading.process

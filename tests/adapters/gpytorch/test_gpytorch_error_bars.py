@@ -9,7 +9,7 @@ from gpytorch_models import Sparse
 from torch import Tensor
 
 from gplens import Full, Mix, Stack, explain
-from gplens.adapters.reading import adapt
+from gplens import read
 from gplens.lines.line import Line
 from gplens.links import Probit
 from gplens.processes.process import Process
@@ -44,7 +44,7 @@ def test_sparse_models_satisfy_the_law(name: str, likelihood: object, g: Functio
     own, X = model(ScaleKernel(RBFKernel(ard_num_dims=3)), dtype), torch.randn(2, 3, dtype=torch.float64)
     e = explain(own, X[:1], baseline=X[1], likelihood=likelihood(), uncertainty=Full(), tolerance=1e-8)  # type: ignore[operator]
     assert e.covariance is not None
-    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], g)
+    law(read(own, points=X).process, 0, e.covariance[0], X[0], X[1], g)
 
 
 def test_a_kernel_by_autograd_satisfies_the_law() -> None:
@@ -56,12 +56,12 @@ def test_a_kernel_by_autograd_satisfies_the_law() -> None:
     e = explain(own, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full())
     assert e.provenance.gradients == "autograd"
     assert e.covariance is not None
-    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])
+    law(read(own, points=X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])
 
 
 def test_a_mix_of_tasks_satisfies_the_law() -> None:
     """As LMC makes it: the jitter of the mix is in v alone."""
-    parts = [adapt(model(RBFKernel(), torch.float64), torch.zeros(1, 3).double()).process for _ in range(2)]
+    parts = [read(model(RBFKernel(), torch.float64)).process for _ in range(2)]
     mix = Mix(Stack(tuple(parts)), torch.tensor([[1.0, -0.5], [0.3, 2.0]]).double(), jitter=1e-6)
     X = torch.randn(2, 3, dtype=torch.float64)
     e = explain(mix, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
@@ -75,7 +75,7 @@ def test_tasks_that_gpytorch_mixes_satisfy_the_law() -> None:
     torch.manual_seed(8)
     own = Tasks().double().eval()
     X = torch.randn(2, 3, dtype=torch.float64)
-    process = adapt(own, X).process
+    process = read(own, points=X).process
     assert isinstance(process, Mix)
     e = explain(own, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
     assert e.covariance is not None
@@ -118,4 +118,4 @@ def test_a_kernel_that_a_user_wrote_satisfies_the_law() -> None:
     e = explain(own, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full())
     assert e.provenance.gradients == "autograd"
     assert e.covariance is not None
-    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])
+    law(read(own, points=X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])

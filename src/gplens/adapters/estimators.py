@@ -1,0 +1,66 @@
+"""The estimators of gplens: a GPyTorch model behind scikit-learn's interface, with the names of its classes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.reading import Reading, read_host, read_model, with_likelihood
+
+
+class FittedEstimator:
+    """Base class of estimators that `gplens.explain` reads through the GPyTorch model that they fitted."""
+
+    model_: Any
+    """A fitted GPyTorch model; missing before fit."""
+    likelihood_: Any
+    """The GPyTorch likelihood that it was fitted with."""
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """Names of all classes of a classifier, in the order of its outputs; None for other estimators."""
+        return None
+
+
+FAMILY = FittedEstimator
+"""Estimators are read here, whatever else they inherit from."""
+
+
+@read_model.register
+def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
+    """Read the GPyTorch model with its likelihood, and name the outputs; `compare` asks the live GPyTorch model."""
+    name = type(model).__name__
+    if not hasattr(model, "model_"):
+        raise ValueError(f"expected a fitted {name}, got one without model_; call fit(X, y) first.")
+    fitted, likelihood = model.model_, model.likelihood_
+    inner = with_likelihood(read_host(fitted, points), likelihood)
+
+    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+        if model.model_ is not fitted or model.likelihood_ is not likelihood:
+            raise ValueError(f"expected the {name} that was read, got one that has been fitted again since.")
+        return inner.compare(points)
+
+    response, classes, columns = inner.likelihood, model.class_names, getattr(model, "feature_names_in_", None)
+    if response is not None and classes is not None:
+        response = replace(response, outputs=output_names(classes, response.response.count(inner.process.latents)))
+    return replace(
+        inner,
+        model=name,
+        likelihood=response,
+        conjugate=True,
+        columns=None if columns is None else tuple(str(column) for column in columns),
+        compare=compare,
+    )
+
+
+def output_names(classes: Sequence[Any], outputs: int) -> tuple[str, ...]:
+    """Names of the outputs of a classifier: its classes, or, for a single output, the probability of the second."""
+    names = class_names(classes)
+    return (f"P(y = {names[1]})",) if outputs == 1 else names
+
+
+def class_names(classes: Sequence[Any]) -> tuple[str, ...]:
+    """A text as it is, any other label such as 1 as "class 1"."""
+    return tuple(str(label) if isinstance(label, str) else f"class {label}" for label in classes)
