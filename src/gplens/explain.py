@@ -158,7 +158,7 @@ def _adapt(
     check_columns(reading.process.features, X)
     try:
         notes = reading.compare(points)
-    except ValueError as cause:
+    except (ValueError, ArithmeticError) as cause:
         if not isinstance(model, Reading):
             raise
         raise ValueError(

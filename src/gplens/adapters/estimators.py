@@ -1,6 +1,6 @@
 """The estimators of gplens: a GPyTorch model behind scikit-learn's interface, with the names of its classes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -55,12 +55,12 @@ def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
     )
 
 
-def output_names(classes: Sequence[Any], outputs: int) -> tuple[str, ...]:
+def output_names(classes: Iterable[Any], outputs: int) -> tuple[str, ...]:
     """Names of the outputs of a classifier: its classes, or, for a single output, the probability of the second."""
     names = class_names(classes)
     return (f"P(y = {names[1]})",) if outputs == 1 else names
 
 
-def class_names(classes: Sequence[Any]) -> tuple[str, ...]:
+def class_names(classes: Iterable[Any]) -> tuple[str, ...]:
     """A text as it is, any other label such as 1 as "class 1"."""
     return tuple(str(label) if isinstance(label, str) else f"class {label}" for label in classes)

@@ -59,7 +59,7 @@ def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
         ValueError, TypeError: if the model is not fitted or not supported.
     """
     table = None if points is None else read_table(points, "points").values
-    with torch.inference_mode(False), torch.no_grad():
+    with torch.inference_mode(False), torch.no_grad(), torch.random.fork_rng(devices=[]):
         reading = read_host(model, table)
         return reading if likelihood is None else with_likelihood(reading, likelihood)
 

@@ -153,13 +153,13 @@ def test_exceeds_knows_where_the_support_ends(t: float, tail: float) -> None:
 
 @pytest.mark.parametrize("name", ["svgp periodic beta", "svgp cosine student-t float32"])
 def test_exceeds_without_a_cdf_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"torch has no cdf of (Beta|StudentT).*Custom"):
+    with pytest.raises(ValueError, match=r"cdf.*(Beta|StudentT).*Custom"):
         explain(BY_NAME[name].fresh(), Exceeds(0.5))
 
 
 @pytest.mark.parametrize(("target", "what"), [(PredictiveVariance(), r"Var\[y\|f\]"), (Exceeds(0.1), r"P\(y > t\|f\)")])
 def test_noise_that_is_known_at_the_training_points_alone_is_refused(target: Target, what: str) -> None:
-    with pytest.raises(ValueError, match=rf"FixedNoiseGaussianLikelihood does not give {what}"):
+    with pytest.raises(ValueError, match=rf"(?=.*FixedNoiseGaussianLikelihood)(?=.*{what})"):
         explain(BY_NAME["exact matern32 uneven noise"].fresh(), target)
 
 

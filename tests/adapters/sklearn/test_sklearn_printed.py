@@ -48,7 +48,7 @@ def test_exceedance_is_that_of_the_printed_gaussian() -> None:
 
 def test_noise_that_changes_with_the_input_has_no_predictive_variance() -> None:
     own = fitted(BY_NAME["plane, noise that grows"])
-    with pytest.raises(ValueError, match=r"does not give Var\[y\|f\]"):
+    with pytest.raises(ValueError, match=r"Var\[y\|f\]"):
         gplens.explain(own.model, own.X, baseline=0.0, target=targets.PredictiveVariance())
 
 
@@ -98,7 +98,7 @@ def test_models_fitted_on_frames() -> None:
     e = gplens.explain(model, frame[:3], baseline=frame.mean())
     np.testing.assert_allclose(e.prediction.numpy(), model.predict(frame[:3]), atol=1e-10)
     assert e.feature_names == ("a", "b", "c")
-    with pytest.raises(ValueError, match=r"X has the columns \['c', 'b', 'a'\]; the model was fitted on"):
+    with pytest.raises(ValueError, match=r"\['a', 'b', 'c'\].*\['c', 'b', 'a'\]"):
         gplens.explain(model, frame[["c", "b", "a"]], baseline=0.0)
 
 

@@ -24,7 +24,7 @@ from gplens.processes.transformed import AffineMap, Transformed
 def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
     """The last step, in the inputs of the first one; `compare` asks every live step."""
     check_fitted_columns(model, points)
-    features = model.n_features_in_ if points is None else points.shape[1]
+    features = getattr(model, "n_features_in_", 0) if points is None else points.shape[1]
     steps, maps = _steps_of(model), [AffineMap.identity(features)]
     for step in steps[:-1]:
         check_is_fitted(step)
