@@ -1,6 +1,7 @@
 """gplens.read: an explicit object in place of the model, for every kind of model, and for versions of hosts."""
 
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -110,7 +111,8 @@ def test_no_class_is_registered_by_a_call() -> None:
     class Own(SingleTaskGP):
         pass
 
-    model = Own(X, Y[:, None], outcome_transform=None).eval()
+    with warnings.catch_warnings(action="ignore"):  # of data that are not scaled
+        model = Own(X, Y[:, None], outcome_transform=None).eval()
     gplens.explain(model, X[:2], baseline=0.0)
     added = {kind.__module__.partition(".")[0] for kind in set(reading.read_model.registry) - before}
     assert Own not in reading.read_model.registry
@@ -170,12 +172,14 @@ def untested(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_missing_attribute_of_an_untested_version(untested: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model()
+
     def missing(self: Any) -> None:
         raise AttributeError("_memoize_cache")
 
-    monkeypatch.setattr(Model, "train_inputs", property(missing))
-    with pytest.raises(ImportError, match=r"gpytorch>=1\.13,<1\.16.*9\.1\.0.*_memoize_cache.*pip install"):
-        gplens.read(Model())
+    monkeypatch.setattr(Model, "train_inputs", property(missing), raising=False)
+    with pytest.raises(ImportError, match=r"gpytorch>=1\.13,<1\.16.*9\.1\.0.*train_inputs.*pip install"):
+        gplens.read(model)
 
 
 def test_a_missing_name_of_an_untested_version(untested: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,8 +194,8 @@ def _importing_host(thing: Any) -> Iterator[type | None]:
     """Import the adapter of an object's library, and say so where its version lacks what the adapter reads."""
     if isinstance(thing, type):
         raise TypeError(f"expected a fitted instance, got the class {thing.__name__}; create and fit one.")
-    roots = (kind.__module__.partition(".")[0] for kind in type(thing).__mro__)
-    host = next((HOSTS[root] for root in roots if root in HOSTS), None)
+    roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
+    host = next((HOSTS[root] for root in sorted(roots, key="gplens".__ne__) if root in HOSTS), None)  # gplens first
     try:
         yield None if host is None else getattr(import_module(host.adapter), "FAMILY", None)
     except (ImportError, AttributeError) as cause:

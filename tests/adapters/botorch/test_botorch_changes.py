@@ -13,6 +13,9 @@ from gpytorch.kernels import MaternKernel
 
 import gplens
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Data:botorch.exceptions.warnings.InputDataWarning"
+)  # BoTorch, of data that are not scaled
 X, BASELINE = (torch.as_tensor(part) for part in PLANE)
 
 
@@ -24,7 +27,8 @@ def single(dtype: torch.dtype = torch.float64) -> Any:
 
 def listed() -> Any:
     inputs, outcomes = branin()
-    return ModelListGP(single(), SingleTaskGP(inputs, outcomes.abs() + 1, outcome_transform=Log())).eval()
+    with warnings.catch_warnings(action="ignore"):
+        return ModelListGP(single(), SingleTaskGP(inputs, outcomes.abs() + 1, outcome_transform=Log())).eval()
 
 
 def first(model: Any) -> Any:
@@ -126,7 +130,9 @@ def test_another_model_in_a_list() -> None:
 def test_a_variational_model_with_a_transform_is_read_at_given_points() -> None:
     inputs, outcomes = branin()
     torch.manual_seed(0)
-    model = SingleTaskVariationalGP(inputs, outcomes, inducing_points=8, input_transform=Normalize(d=2)).double().eval()
+    with warnings.catch_warnings(action="ignore"):  # of minibatches
+        model: Any = SingleTaskVariationalGP(inputs, outcomes, inducing_points=8, input_transform=Normalize(d=2))
+    model = model.double().eval()
     model.model.variational_strategy.variational_params_initialized.fill_(1)
     model.model.variational_strategy._variational_distribution.variational_mean.data.normal_()
     with pytest.raises(ValueError, match="points=X"):

@@ -53,7 +53,10 @@ def model(**parts: Any) -> SingleTaskGP:
     ("transform", "words"),
     [
         (lambda: Round(integer_indices=[0]), "Round.*staircase"),
-        (lambda: ChainedInputTransform(a=Normalize(d=2), b=Round(integer_indices=[0])), "Round.*fit the model on inputs that"),
+        (
+            lambda: ChainedInputTransform(a=Normalize(d=2), b=Round(integer_indices=[0])),
+            "Round.*fit the model on inputs that",
+        ),
         (lambda: AppendFeatures(torch.zeros(1, 1).double(), transform_on_train=True), "AppendFeatures"),
         (InteractionFeatures, "InteractionFeatures"),
         (lambda: InputPerturbation(torch.zeros(3, 2).double()), "InputPerturbation"),
@@ -152,7 +155,7 @@ def test_a_batch_of_scales() -> None:
 def test_draws_that_were_thrown_away() -> None:
     with warnings.catch_warnings(action="ignore"):
         own = SaasFullyBayesianSingleTaskGP(X, Y)
-    with pytest.raises(ValueError, match="draws.*fit_fully_bayesian_model_nuts"):
+    with pytest.raises(ValueError, match=r"draws.*fit_fully_bayesian_model_nuts"):
         explain(own)
 
 
@@ -198,7 +201,7 @@ def test_training_inputs_that_went_another_way() -> None:
 
 
 def test_the_wrong_number_of_columns() -> None:
-    with pytest.raises(ValueError, match=" 2 columns.* 3"):
+    with pytest.raises(ValueError, match=r" 2 columns.* 3"):
         explain(model(input_transform=Normalize(d=2)), torch.zeros(2, 3), baseline=0.0)
 
 

@@ -90,7 +90,7 @@ class Negative(RBFKernel):
 def test_a_matrix_that_no_jitter_saves_is_refused() -> None:
     model = Sparse(X, Negative(), ConstantMean()).double()
     model.variational_strategy.variational_params_initialized.fill_(1)
-    with pytest.raises(ArithmeticError, match="K of the inducing points.* 10 points"):
+    with pytest.raises(ArithmeticError, match=r"K of the inducing points.* 10 points"):
         gplens.explain(model, INPUTS, baseline=0.0, likelihood=BernoulliLikelihood())
 
 

@@ -8,8 +8,7 @@ from gpytorch.means import ConstantMean
 from gpytorch_models import Sparse
 from torch import Tensor
 
-from gplens import Full, Mix, Stack, explain
-from gplens import read
+from gplens import Full, Mix, Stack, explain, read
 from gplens.lines.line import Line
 from gplens.links import Probit
 from gplens.processes.process import Process

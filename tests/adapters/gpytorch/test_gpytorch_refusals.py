@@ -60,7 +60,7 @@ def test_a_variational_model_that_was_never_fitted() -> None:
 
 def test_an_exact_model_without_data() -> None:
     model = Exact(None, None, lik.GaussianLikelihood(), rbf_ard(), ConstantMean()).double()
-    with pytest.raises(ValueError, match="ExactGP.*training data"):
+    with pytest.raises(ValueError, match=r"ExactGP.*training data"):
         explain(model)
 
 
@@ -153,7 +153,7 @@ def test_a_batch_of_exact_models() -> None:
 @pytest.mark.parametrize("name", ["exact rbf ard", "svgp rbf gaussian", "tasks with kernels and points of their own"])
 def test_a_wrong_number_of_columns(name: str) -> None:
     host = BY_NAME[name].fresh()
-    with pytest.raises(ValueError, match=" 3 columns.* 4"):
+    with pytest.raises(ValueError, match=r" 3 columns.* 4"):
         gplens.explain(host.model, torch.zeros(2, 4), baseline=0.0, likelihood=host.likelihood)
 
 
@@ -164,7 +164,7 @@ def test_a_likelihood_of_another_number_of_tasks() -> None:
 
 
 def test_another_likelihood_for_an_exact_model() -> None:
-    with pytest.raises(ValueError, match=" GaussianLikelihood.* BernoulliLikelihood"):
+    with pytest.raises(ValueError, match=r" GaussianLikelihood.* BernoulliLikelihood"):
         explain(BY_NAME["exact rbf ard"].fresh().model, lik.BernoulliLikelihood())
 
 
@@ -197,7 +197,7 @@ def test_a_model_of_another_family() -> None:
     class Deep(gpytorch.models.deep_gps.DeepGP):
         pass
 
-    with pytest.raises(TypeError, match="ExactGP.* Deep"):
+    with pytest.raises(TypeError, match=r"ExactGP.* Deep"):
         explain(Deep())
 
 

@@ -95,7 +95,7 @@ def test_refused_with_the_remedy(name: str) -> None:
 def test_other_estimators_are_named() -> None:
     X, y = plane()
     for model in (Ridge().fit(X, y), make_pipeline(MinMaxScaler(), Ridge()).fit(X, y)):
-        with pytest.raises(TypeError, match="GaussianProcessRegressor.* Ridge"):
+        with pytest.raises(TypeError, match=r"GaussianProcessRegressor.* Ridge"):
             gplens.explain(model, X, baseline=0.0)
 
 

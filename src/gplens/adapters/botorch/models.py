@@ -77,6 +77,7 @@ def _parts_of(model: Any) -> list[Any]:
 
 def _check_supported(model: Any) -> None:
     name, bayesian = type(model).__name__, model._is_fully_bayesian
+    batch: Any = model.batch_shape if isinstance(model, ExactGP) and not bayesian else ()
     single = isinstance(model, ExactGP) and not isinstance(model, MultiTaskGP)
     if not (single if bayesian else isinstance(model, READ)):
         raise TypeError(
@@ -89,9 +90,9 @@ def _check_supported(model: Any) -> None:
             f"expected a {name} with draws of its hyper-parameters, got one that was never fitted, or was put into "
             "training mode, which throws them away; call fit_fully_bayesian_model_nuts(model)."
         )
-    if not bayesian and isinstance(model, ExactGP) and len(model.batch_shape):
-        batch = tuple(model.batch_shape)
-        raise ValueError(f"expected a single {name}, got a batch of shape {batch}; explain the models one by one.")
+    if len(batch):
+        shape = tuple(batch)
+        raise ValueError(f"expected a single {name}, got a batch of shape {shape}; explain the models one by one.")
 
 
 def _check_points(model: Any, points: Float[Tensor, "k d"]) -> None:

@@ -54,27 +54,28 @@ def shadow(module: M) -> M:
 
 def _copied(value: Any, copies: dict[int, Any]) -> Any:
     """Modules, tensors and plain containers of them copied once each; anything else as it is."""
+    kind: Any = type(value)
     if id(value) in copies:
         return copies[id(value)]
-    kind = type(value)
-    if isinstance(value, Module) and not isinstance(value, torch.jit.ScriptModule):
-        copy = copies[id(value)] = kind.__new__(kind)
-        attributes = {name: _copied(inner, copies) for name, inner in vars(value).items() if name not in CACHES}
-        copy.__dict__ = {**attributes, **{name: empty() for name, empty in CACHES.items() if name in vars(value)}}
-        return copy
-    if isinstance(value, Tensor):
-        dtype = torch.float64 if value.is_floating_point() else value.dtype
-        tensor = value.detach().to(device="cpu", dtype=dtype, copy=True)
-        copies[id(value)] = Parameter(tensor, requires_grad=False) if isinstance(value, Parameter) else tensor
-        return copies[id(value)]
-    if kind in CONTAINERS:
-        copy = copies[id(value)] = kind()
-        entries = value if kind is list else value.items()
-        (copy.extend if kind is list else copy.update)(_copied(tuple(entries), copies))
-        return copy
     if kind is tuple:
         return tuple(_copied(inner, copies) for inner in value)
-    return MethodType(value.__func__, _copied(value.__self__, copies)) if kind is MethodType else value
+    if kind is MethodType:
+        return MethodType(value.__func__, _copied(value.__self__, copies))
+    if isinstance(value, Tensor):
+        dtype = torch.float64 if value.is_floating_point() else value.dtype
+        copy: Any = value.detach().to(device="cpu", dtype=dtype, copy=True)
+        copies[id(value)] = Parameter(copy, requires_grad=False) if isinstance(value, Parameter) else copy
+    elif kind in CONTAINERS:
+        copy = copies[id(value)] = kind()
+        entries = _copied(tuple(value if kind is list else value.items()), copies)
+        copy.extend(entries) if kind is list else copy.update(entries)
+    elif isinstance(value, Module) and not isinstance(value, torch.jit.ScriptModule):
+        copy = copies[id(value)] = kind.__new__(kind)
+        empty = {name: CACHES[name]() for name in CACHES.keys() & vars(value).keys()}
+        copy.__dict__ = {
+            name: _copied(inner, copies) for name, inner in vars(value).items() if name not in empty
+        } | empty
+    return copies.get(id(value), value)
 
 
 def reachable_modules(module: Module) -> list[Module]:
