@@ -55,29 +55,29 @@ def test_a_reading_stands_for_the_model() -> None:
     model = Model()
     prepared = gplens.read(model)
     expected = gplens.explain(model, X[:2], baseline=0.0, uncertainty=gplens.Diagonal())
-    found = gplens.explain(prepared, X[:2], baseline=0.0, uncertainty=gplens.Diagonal())
-    torch.testing.assert_close(found.values, expected.values, rtol=1e-12, atol=1e-12)
-    assert found.std is not None
-    torch.testing.assert_close(found.std, expected.std, rtol=1e-9, atol=1e-12)
-    assert found.provenance.notes == expected.provenance.notes
+    result = gplens.explain(prepared, X[:2], baseline=0.0, uncertainty=gplens.Diagonal())
+    torch.testing.assert_close(result.values, expected.values, rtol=1e-12, atol=1e-12)
+    assert result.std is not None
+    torch.testing.assert_close(result.std, expected.std, rtol=1e-9, atol=1e-12)
+    assert result.provenance.notes == expected.provenance.notes
 
 
 def test_a_reading_of_a_posterior_and_of_functions() -> None:
     posterior = gplens.Posterior.exact(gplens.kernels.RBF(torch.ones(2).double()), X, Y, noise=0.1)
     functions = gplens.Functions(lambda x: x.sum(1), lambda x: 0 * x[:, 0] + 1, features=2)
     for model in (posterior, functions):
-        found = gplens.explain(gplens.read(model, Exp()), X[:2], baseline=0.0)
+        result = gplens.explain(gplens.read(model, Exp()), X[:2], baseline=0.0)
         expected = gplens.explain(model, X[:2], baseline=0.0, likelihood=Exp())
-        assert torch.equal(found.values, expected.values)
-        assert found.provenance == expected.provenance
+        assert torch.equal(result.values, expected.values)
+        assert result.provenance == expected.provenance
 
 
 def test_another_likelihood_for_a_reading() -> None:
     model = Sparse()
     prepared = gplens.read(model, gpytorch.likelihoods.PoissonLikelihood())
-    found = gplens.explain(prepared, X[:2], baseline=0.0, likelihood=Identity())
+    result = gplens.explain(prepared, X[:2], baseline=0.0, likelihood=Identity())
     expected = gplens.explain(model, X[:2], baseline=0.0, likelihood=Identity())
-    torch.testing.assert_close(found.values, expected.values, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(result.values, expected.values, rtol=1e-12, atol=1e-12)
     with pytest.raises(ValueError, match=r"GaussianLikelihood.*Exp\(\)"):
         gplens.explain(gplens.read(Model()), X[:2], baseline=0.0, likelihood=Exp())
 

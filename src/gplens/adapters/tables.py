@@ -51,7 +51,7 @@ def read_table(X: Any, what: str, *, vectors: bool = False) -> Table:
 
 def _frame(X: Any, what: str) -> Any:
     """X as a narwhals DataFrame; None if it is no frame."""
-    if not hasattr(X, "columns") and not hasattr(X, "column_names"):
+    if not hasattr(type(X), "columns"):
         return None
     import narwhals
 

@@ -65,10 +65,10 @@ def model(**parts: Any) -> SingleTaskGP:
     ids=["Round", "chain with Round", "AppendFeatures", "InteractionFeatures", "InputPerturbation", "OneHotToNumeric"],
 )
 def test_input_transforms(transform: Callable[[], InputTransform], words: str) -> None:
-    own = model(covar_module=MaternKernel(nu=2.5))
-    own.input_transform = transform().eval()
+    subject = model(covar_module=MaternKernel(nu=2.5))
+    subject.input_transform = transform().eval()
     with pytest.raises(ValueError, match=words):
-        explain(own)
+        explain(subject)
 
 
 @pytest.mark.parametrize(
@@ -84,86 +84,86 @@ def test_input_transforms(transform: Callable[[], InputTransform], words: str) -
     ids=["Power", "Bilog", "chain", "some outputs", "two logarithms", "logarithm last"],
 )
 def test_outcome_transforms(transform: Callable[[], OutcomeTransform], words: str) -> None:
-    own = model(outcome_transform=Standardize(m=1))
-    own.outcome_transform = transform().eval()
+    subject = model(outcome_transform=Standardize(m=1))
+    subject.outcome_transform = transform().eval()
     with pytest.raises(ValueError, match=words):
-        explain(own)
+        explain(subject)
 
 
 def test_a_scale_for_each_task() -> None:
-    own = model()
-    own.outcome_transform = StratifiedStandardize(stratification_idx=0, all_task_values=torch.tensor([0, 1]))
+    subject = model()
+    subject.outcome_transform = StratifiedStandardize(stratification_idx=0, all_task_values=torch.tensor([0, 1]))
     with pytest.raises(ValueError, match="StratifiedStandardize"):
-        explain(own)
+        explain(subject)
 
 
 def test_a_scale_that_was_never_learned() -> None:
-    own = model(outcome_transform=None)
-    own.outcome_transform = Standardize(m=1)
+    subject = model(outcome_transform=None)
+    subject.outcome_transform = Standardize(m=1)
     with pytest.raises(ValueError, match="Standardize"):
-        explain(own)
+        explain(subject)
 
 
 def test_categories_that_change() -> None:
     with warnings.catch_warnings(action="ignore"):
-        own = mixed()
+        subject = mixed()
     inputs = torch.tensor([[0.2, 0.3, 1.0]]).double()
     with pytest.raises(ValueError, match=r"1.*CategoricalKernel"):
-        explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 0.0]))
+        explain(subject, inputs, baseline=torch.tensor([0.5, 0.5, 0.0]))
 
 
 def test_tasks() -> None:
-    own = MultiTaskGP(torch.cat([X, (X[:, :1] > 0.7).double()], dim=1), Y, task_feature=2)
+    subject = MultiTaskGP(torch.cat([X, (X[:, :1] > 0.7).double()], dim=1), Y, task_feature=2)
     with pytest.raises(ValueError, match=r"3 columns.*column 2.* 2 columns"):
-        explain(own)
+        explain(subject)
     inputs = torch.tensor([[0.2, 0.3, 1.0]]).double()
     with pytest.raises(ValueError, match=r"1.*PositiveIndexKernel"):
-        explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 0.0]))
+        explain(subject, inputs, baseline=torch.tensor([0.5, 0.5, 0.0]))
     with pytest.raises(ValueError, match=r"\[0, 1\] in column 2.*\[2.0, 3.0\]"):
-        explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 3.0]))
+        explain(subject, inputs, baseline=torch.tensor([0.5, 0.5, 3.0]))
 
 
 def test_tasks_that_are_no_numbers_in_order() -> None:
-    own = MultiTaskGP(torch.cat([X, 2 * (X[:, :1] > 0.7).double()], dim=1), Y, task_feature=2)
+    subject = MultiTaskGP(torch.cat([X, 2 * (X[:, :1] > 0.7).double()], dim=1), Y, task_feature=2)
     inputs = torch.tensor([[0.2, 0.3, 2.0]]).double()
     with pytest.raises(ValueError, match=r"0, 1, 2, .*\[0, 2\]"):
-        explain(own, inputs, baseline=torch.tensor([0.5, 0.5, 2.0]))
+        explain(subject, inputs, baseline=torch.tensor([0.5, 0.5, 2.0]))
 
 
 @pytest.mark.parametrize("baseline", [0.0, -1.0])
 def test_a_path_where_a_logarithm_ends(baseline: float) -> None:
-    own = model(input_transform=Log10(indices=[0, 1]))
+    subject = model(input_transform=Log10(indices=[0, 1]))
     with pytest.raises(ValueError, match="input transform"):
-        explain(own, baseline=baseline)
+        explain(subject, baseline=baseline)
 
 
 def test_batches_of_models() -> None:
     with warnings.catch_warnings(action="ignore"):
-        own = SingleTaskGP(X.expand(3, -1, -1), Y.expand(3, -1, -1))
+        subject = SingleTaskGP(X.expand(3, -1, -1), Y.expand(3, -1, -1))
     with pytest.raises(ValueError, match=r"batch of shape \(3,\)"):
-        explain(own)
+        explain(subject)
 
 
 def test_a_batch_of_scales() -> None:
-    own = model()
+    subject = model()
     bounds = torch.tensor([[0.0, 0.0], [1.0, 2.0]]).double().expand(3, -1, -1)
-    own.input_transform = Normalize(d=2, bounds=bounds).eval()
+    subject.input_transform = Normalize(d=2, bounds=bounds).eval()
     with pytest.raises(ValueError, match=r"Normalize.*batch shape \(3,\)"):
-        explain(own)
+        explain(subject)
 
 
 def test_draws_that_were_thrown_away() -> None:
     with warnings.catch_warnings(action="ignore"):
-        own = SaasFullyBayesianSingleTaskGP(X, Y)
+        subject = SaasFullyBayesianSingleTaskGP(X, Y)
     with pytest.raises(ValueError, match=r"draws.*fit_fully_bayesian_model_nuts"):
-        explain(own)
+        explain(subject)
 
 
 def test_a_curve_of_inducing_points() -> None:
     with warnings.catch_warnings(action="ignore"):
-        own = SingleTaskVariationalGP(X, Y, input_transform=Warp(d=2, indices=[0]), inducing_points=4)
+        subject = SingleTaskVariationalGP(X, Y, input_transform=Warp(d=2, indices=[0]), inducing_points=4)
     with pytest.raises(ValueError, match="Log10 or Warp"):
-        explain(own)
+        explain(subject)
 
 
 def kronecker() -> Any:
@@ -181,23 +181,23 @@ def deterministic() -> Any:
 @pytest.mark.parametrize("make", [kronecker, pairwise, deterministic])
 def test_other_models(make: Callable[[], Any]) -> None:
     with warnings.catch_warnings(action="ignore"):
-        own = make()
-    name = type(own).__name__
+        subject = make()
+    name = type(subject).__name__
     with pytest.raises(TypeError, match=f"SingleTaskGP.*BoTorch's {name}"):
-        explain(own)
+        explain(subject)
 
 
 def test_one_refused_model_of_a_list_refuses_the_list() -> None:
     with warnings.catch_warnings(action="ignore"):
-        own = ModelListGP(model(), kronecker())
+        subject = ModelListGP(model(), kronecker())
     with pytest.raises(TypeError, match="BoTorch's KroneckerMultiTaskGP"):
-        explain(own)
+        explain(subject)
 
 
 def test_training_inputs_that_went_another_way() -> None:
-    own = model(input_transform=Log10(indices=[0], transform_on_train=False))
+    subject = model(input_transform=Log10(indices=[0], transform_on_train=False))
     with pytest.raises(ValueError, match=r"transform_on_train=False"):
-        explain(own)
+        explain(subject)
 
 
 def test_the_wrong_number_of_columns() -> None:
@@ -212,9 +212,9 @@ def test_another_likelihood_than_the_one_it_was_fitted_with() -> None:
 
 class Louder(SingleTaskGP):
     def posterior(self, *arguments: Any, **options: Any) -> Any:
-        found = super().posterior(*arguments, **options)
-        found.distribution.loc.mul_(2)
-        return found
+        result = super().posterior(*arguments, **options)
+        result.distribution.loc.mul_(2)
+        return result
 
 
 def test_a_posterior_that_a_subclass_has_changed() -> None:

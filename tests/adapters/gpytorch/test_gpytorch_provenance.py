@@ -40,9 +40,9 @@ def test_the_checks_against_the_host_are_noted_with_their_size(entry: Entry) -> 
 
 @each_model
 def test_the_names_are_those_of_the_user_s_classes(entry: Entry) -> None:
-    host, own = entry.build(), provenance(entry)
-    assert own.model == type(host.model).__name__
-    assert own.likelihood == type(host.likelihood).__name__
+    host, subject = entry.build(), provenance(entry)
+    assert subject.model == type(host.model).__name__
+    assert subject.likelihood == type(host.likelihood).__name__
 
 
 @pytest.mark.parametrize("name", ["exact deep kernel", "svgp deep kernel bernoulli float32"])

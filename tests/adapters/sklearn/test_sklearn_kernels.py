@@ -64,7 +64,9 @@ def test_values_and_derivatives_are_the_hosts(kernel: host.Kernel) -> None:
 
 def test_no_kernel_of_the_library_was_forgotten() -> None:
     """Everything that it exports is translated, or refused by name."""
-    every = {one for one in vars(host).values() if isinstance(one, type) and issubclass(one, host.Kernel)} - ABSTRACT
+    every = {
+        item for item in vars(host).values() if isinstance(item, type) and issubclass(item, host.Kernel)
+    } - ABSTRACT
     assert every == set(TRANSLATIONS)
     tried = {type(part) for kernel in [*EXACT, *AUTOGRAD] for part in (kernel, *_parts(kernel))}
     assert tried == every - {host.CompoundKernel}

@@ -101,15 +101,15 @@ def test_other_estimators_are_named() -> None:
 
 @pytest.mark.parametrize("name", ["two targets", "iris", "standardised"])
 def test_the_number_of_columns_is_checked(name: str) -> None:
-    own = fitted(BY_NAME[name])
+    subject = fitted(BY_NAME[name])
     with pytest.raises(ValueError, match=r" [34] columns.* 2"):
-        gplens.explain(own.model, own.X[:, :2], baseline=0.0)
+        gplens.explain(subject.model, subject.X[:, :2], baseline=0.0)
 
 
 def test_a_regressor_keeps_its_likelihood() -> None:
-    own = fitted(BY_NAME["two targets"])
+    subject = fitted(BY_NAME["two targets"])
     with pytest.raises(ValueError, match=r"GaussianProcessRegressor's Gaussian.*Exp\(\)"):
-        gplens.explain(own.model, own.X, baseline=0.0, likelihood=links.Exp())
+        gplens.explain(subject.model, subject.X, baseline=0.0, likelihood=links.Exp())
 
 
 def test_one_pair_of_a_one_versus_one_classifier_can_be_explained() -> None:

@@ -77,9 +77,9 @@ def test_a_function_that_resembles_a_link_is_not_taken_for_it(name: str) -> None
 def test_a_scaled_and_shifted_link_is_found_or_integrated_but_never_mistaken(
     link: links.Link, scale: float, offset: float
 ) -> None:
-    found = recognise(lambda f: scale * link(f) + offset)
+    result = recognise(lambda f: scale * link(f) + offset)
     f = torch.linspace(-7, 7, 29, dtype=torch.float64)
-    assert ((found(f) - (scale * link(f) + offset)).abs() <= 1e-12 * (abs(scale) + abs(offset)) * (1 + f.exp())).all()
-    inner = found.link if isinstance(found, links.Affine) else found
+    assert ((result(f) - (scale * link(f) + offset)).abs() <= 1e-12 * (abs(scale) + abs(offset)) * (1 + f.exp())).all()
+    inner = result.link if isinstance(result, links.Affine) else result
     assert type(inner) in (type(link), links.Quadrature)
     assert offset == 1e3 or type(inner) is type(link)
