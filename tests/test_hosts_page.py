@@ -53,7 +53,9 @@ def test_the_table_says_what_happens(expression: str, how: str) -> None:
     assert ("autograd" if result is not None and result.autograd else "formula") == how
 
 
-@pytest.mark.parametrize("section", ["scikit-learn", "BoTorch", "Captum", "shap", "Two functions"])
+@pytest.mark.parametrize(
+    "section", ["Reading once, explaining often", "scikit-learn", "BoTorch", "Captum", "shap", "Two functions"]
+)
 def test_examples_run(section: str) -> None:
     run(section)
 
