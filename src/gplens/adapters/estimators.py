@@ -42,13 +42,15 @@ def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
             raise ValueError(f"expected the {name} that was read, got one that has been fitted again since.")
         return inner.compare(points)
 
-    response, classes, columns = inner.likelihood, model.class_names, getattr(model, "feature_names_in_", None)
-    if response is not None and classes is not None:
-        response = replace(response, outputs=output_names(classes, response.response.count(inner.process.latents)))
+    observed, notes, columns = inner.likelihood, inner.notes, getattr(model, "feature_names_in_", None)
+    if observed is not None and model.class_names is not None:
+        outputs = output_names(model.class_names, observed.response.count(inner.process.latents))
+        observed, notes = replace(observed, outputs=outputs), (*notes, *single_output_note(outputs))
     return replace(
         inner,
         model=name,
-        likelihood=response,
+        likelihood=observed,
+        notes=notes,
         conjugate=True,
         columns=None if columns is None else tuple(str(column) for column in columns),
         compare=compare,
@@ -59,6 +61,11 @@ def output_names(classes: Iterable[Any], outputs: int) -> tuple[str, ...]:
     """Names of the outputs of a classifier: its classes, or, for a single output, the probability of the second."""
     names = class_names(classes)
     return (f"P(y = {names[1]})",) if outputs == 1 else names
+
+
+def single_output_note(outputs: tuple[str, ...]) -> tuple[str, ...]:
+    """A note of the class that a binary explanation explains."""
+    return (f"the output is {outputs[0]}",) if len(outputs) == 1 else ()
 
 
 def class_names(classes: Iterable[Any]) -> tuple[str, ...]:

@@ -99,8 +99,7 @@ def _(model: Functions, points: Float[Tensor, "k d"] | None) -> Reading:
 
 def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
     """The same model with a given likelihood, which `compare` probes again."""
-    with _importing_host(likelihood):
-        given, probes = _agreed(reading, read_likelihood(likelihood)), probe_likelihood(likelihood)
+    given, probes = _agreed(reading, read_host_likelihood(likelihood)), probe_likelihood(likelihood)
 
     def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
         notes = reading.compare(points)
@@ -108,6 +107,12 @@ def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
         return notes
 
     return replace(reading, likelihood=given, compare=compare)
+
+
+def read_host_likelihood(likelihood: Any) -> Likelihood:
+    """`read_likelihood` of the host that the likelihood comes from, which is imported first."""
+    with _importing_host(likelihood):
+        return read_likelihood(likelihood)
 
 
 @singledispatch

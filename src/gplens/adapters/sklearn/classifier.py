@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process._gpc import COEFS, LAMBDAS, _BinaryGaussianProcessClassifierLaplace
 from torch import Tensor
 
-from gplens.adapters.estimators import class_names, output_names
+from gplens.adapters.estimators import class_names, output_names, single_output_note
 from gplens.adapters.reading import Reading, read_model
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
@@ -58,7 +58,7 @@ def _read(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
         latents[0][0] if single else Stack(tuple(posterior for posterior, _ in latents)),
         "GaussianProcessClassifier",
         _two_classes(outputs) if single else _one_versus_rest(outputs),
-        notes=(*notes, f"the output is {outputs[0]}") if single else notes,
+        notes=(*notes, *single_output_note(outputs)),
         columns=columns_of(model),
         compare=partial(_compare_live, model, latents, names),
     )
