@@ -1,8 +1,11 @@
 # `make run` shows what gplens does; `make test` is what decides whether a change lands. Both set themselves up.
-.PHONY: run test lint types unit bench bench-training reproduce format clean
+.PHONY: run test lint types unit test-slow test-portable test-lowest coverage walk bench bench-training reproduce format clean
 
 BIN := .venv/bin
+LOWEST := .venv-lowest/bin
 WORKERS ?= 2
+PYTEST := -m pytest -n $(WORKERS)
+NUMERICAL := $(addprefix tests/,conformance kernels links paths expectations uncertainty)
 
 run: .venv/installed
 	@$(BIN)/python examples/bike_hour.py
@@ -17,7 +20,26 @@ types: .venv/installed
 	$(BIN)/basedpyright
 
 unit: .venv/installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not slow"
+
+# The statistical, long and large tests.
+test-slow: .venv/installed
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m slow
+
+# The numerical tests without vector instructions, whose rounding differs from that of the machine's own code path.
+test-portable: .venv/installed
+	OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE $(BIN)/python $(PYTEST) -m "not slow" $(NUMERICAL)
+
+# The same tests as `make test`, with the lowest versions that pyproject.toml allows.
+test-lowest: .venv-lowest/installed
+	OMP_NUM_THREADS=1 $(LOWEST)/python $(PYTEST) -m "not slow"
+
+coverage: .venv/installed
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered
+
+# The modules that one explanation passes through.
+walk: .venv/installed
+	$(BIN)/python scripts/walk.py
 
 bench: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
@@ -33,7 +55,10 @@ format: .venv/installed
 	$(BIN)/ruff format .
 
 .venv/installed: pyproject.toml constraints.txt scripts/setup.sh
-	@scripts/setup.sh
+	@scripts/setup.sh .venv constraints.txt
+
+.venv-lowest/installed: pyproject.toml constraints-lowest.txt scripts/setup.sh
+	@scripts/setup.sh .venv-lowest constraints-lowest.txt
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .pytest_cache .ruff_cache .hypothesis .coverage

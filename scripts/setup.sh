@@ -1,17 +1,43 @@
 #!/bin/sh
-# Make .venv with the package and its development tools, on a machine that has Python and make.
+# Make a virtual environment with the package and its development tools, on a machine that has Python and make.
+# Usage: scripts/setup.sh [folder [constraints file]]
 set -eu
+folder=${1:-.venv}
+constraints=${2:-constraints.txt}
 python=${PYTHON:-python3}
+
+# Debian and Ubuntu keep venv in a package of its own. It is installed after a question to the person at the terminal;
+# without one only root installs it, as in a container of a CI service. Anybody else is told what to type.
+install_venv() {
+    sudo=$([ "$(id -u)" = 0 ] || echo "sudo ")
+    remedy="${sudo}apt-get update && ${sudo}apt-get install -y python3-venv"
+    echo "$python cannot make virtual environments: its modules venv and ensurepip are missing." >&2
+    if ! command -v apt-get >/dev/null; then
+        echo "Install them, or set PYTHON=/path/to/a/python/that/has/them, and try again." >&2
+        exit 1
+    elif [ -z "$sudo" ] && { [ "${CI:-}" = true ] || [ ! -t 0 ]; }; then
+        echo "Running as root: $remedy" >&2
+    elif [ -t 0 ] && [ "${CI:-}" != true ]; then
+        printf 'Run "%s" now? [y/N] ' "$remedy" >&2
+        read -r answer
+        case $answer in [yY]*) ;; *)
+            echo "Nothing was installed. Run the command above yourself, and try again." >&2
+            exit 1
+            ;;
+        esac
+    else
+        echo "Run this, and try again: $remedy" >&2
+        exit 1
+    fi
+    sh -c "$remedy"
+}
+
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
-    echo "gplens wants Python 3.11 or newer; $python is $("$python" --version 2>&1). Set PYTHON=/path/to/a/newer/one." >&2
+    echo "expected Python 3.11 or newer, got $("$python" --version 2>&1) from $python; set PYTHON=/path/to/a/newer/one." >&2
     exit 1
 }
-if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then # Debian and Ubuntu keep venv in a package of its own
-    echo "Installing Debian's python3-venv, without which $python cannot make virtual environments."
-    sudo=$([ "$(id -u)" = 0 ] || echo sudo)
-    $sudo apt-get update -q && $sudo apt-get install -qy python3-venv
-fi
-"$python" -m venv .venv
-echo "Installing gplens and its tools into .venv (a few minutes the first time) ..."
-.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
-touch .venv/installed
+"$python" -c 'import ensurepip, venv' 2>/dev/null || install_venv
+"$python" -m venv "$folder"
+echo "Installing gplens and its tools into $folder (a few minutes the first time) ..."
+"$folder/bin/python" -m pip install -q --disable-pip-version-check -c "$constraints" -e '.[dev]'
+touch "$folder/installed"

@@ -2,6 +2,8 @@
 
 from functools import cache
 
+from torch import Tensor
+
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, rows
 from gplens import Explanation, Stack
@@ -45,6 +47,12 @@ def at_its_baseline() -> Explanation:
     """x = x0: inputs and baseline are equal tensors."""
     (posterior, _), (X, _) = fitted(EVERY_POSTERIOR[0], 76), rows(76, 2)
     return gplens.explain(posterior, X, baseline=X, likelihood=Exp(), rule=RiemannRight(3))
+
+
+def all_tensors(explanation: Explanation) -> dict[str, Tensor]:
+    """The tensors of an explanation and of its spread, by name."""
+    of_spread = {} if explanation.spread is None else explanation.spread.tensors()
+    return explanation.tensors() | {f"spread.{name}": tensor for name, tensor in of_spread.items()}
 
 
 EVERY_EXPLANATION = [single, several, background, fixed, at_its_baseline]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from gplens import baselines, datasets, kernels, links, means, rules, targets
 from gplens.adapters.reading import read
 from gplens.explain import explain
-from gplens.explanation import Explanation, Provenance
+from gplens.explanation import Explanation, Provenance, Spread
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.functions import Functions
@@ -36,6 +36,7 @@ __all__ = [
     "Provenance",
     "Quadratic",
     "Samples",
+    "Spread",
     "Stack",
     "Transformed",
     "baselines",
@@ -52,10 +53,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _ModuleType:
-    """gplens.captum, gplens.estimators and gplens.shap, when first asked for: they bring other packages with them."""
+    """gplens.captum, gplens.estimators and gplens.shap, loaded on first use because they need other packages."""
     if name not in ("captum", "estimators", "shap"):
         raise AttributeError(f"module 'gplens' has no attribute {name!r}")
     try:
         return _import_module(f"gplens.{name}")
     except ModuleNotFoundError as cause:
-        raise ImportError(f'gplens.{name} needs {cause.name}: pip install "gplens[{name}]".') from cause
+        raise ImportError(
+            f"expected {cause.name} to be installed for gplens.{name}, got no such module. Install gplens with the extra "
+            f"[{name}]."
+        ) from cause

@@ -1,4 +1,4 @@
-"""Relative to what a prediction is explained."""
+"""What a prediction is explained relative to."""
 
 from abc import ABC, abstractmethod
 from typing import Any, final
@@ -10,21 +10,23 @@ from torch import Tensor
 
 from gplens.adapters.tables import read_table
 
+__all__ = ["Baseline", "Fixed", "Mean", "Sample", "Zeros"]
+
 SHOWN = 4
-"""Numbers of a given baseline up to which its repr shows them."""
+"""The most numbers of a given baseline that its repr shows."""
 
 
 class Baseline(ABC):
-    """A starting point of the path for each input, or a background of several."""
+    """A baseline for each input, or a background of several that all inputs share."""
 
     names: tuple[str, ...] | None = None
-    """Of the columns, where they came with names."""
+    """Names of the columns; None if they came without names."""
     background: bool = False
-    """Whether all inputs share several starting points."""
+    """Whether the explanation is an average over several baselines."""
 
     @abstractmethod
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "#b s d"]:
-        """s starting points for each input; one block where all inputs share them."""
+        """s baselines for each input, or one block if all inputs share them."""
 
 
 @final
@@ -32,7 +34,6 @@ class Zeros(Baseline):
     """All features zero."""
 
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "1 1 d"]:
-        """Zeros."""
         return X.new_zeros(1, 1, X.shape[1])
 
     def __repr__(self) -> str:
@@ -48,7 +49,6 @@ class Mean(Baseline):
         self.names = self.table.names
 
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "1 1 d"]:
-        """The mean row."""
         return _same_columns(self.table.values, X).mean(0).expand(1, 1, -1)
 
     def __repr__(self) -> str:
@@ -66,7 +66,6 @@ class Sample(Baseline):
         self.names = self.table.names
 
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "1 s d"]:
-        """All rows."""
         return _same_columns(self.table.values, X)[None]
 
     def __repr__(self) -> str:
@@ -81,7 +80,6 @@ class Fixed(Baseline):
         self.values, self.names = _numbers(values)
 
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "#b 1 d"]:
-        """The given numbers, in the shape of a starting point."""
         b, d = X.shape
         if self.values.ndim == 0:
             return self.values.expand(1, 1, d)
@@ -90,8 +88,9 @@ class Fixed(Baseline):
         if self.values.shape in ((b, d), (1, d)):
             return self.values[:, None]
         raise ValueError(
-            f"The baseline has shape {tuple(self.values.shape)}; X has {b} rows and {d} columns, so that a scalar, "
-            f"({d},) or ({b}, {d}) was wanted. For a background of many rows use gplens.baselines.Sample(X)."
+            f"expected a baseline that is a scalar or has shape ({d},) or ({b}, {d}), because X has {b} rows and {d} "
+            f"columns, got shape {tuple(self.values.shape)}. For a background of many rows use "
+            "gplens.baselines.Sample(X)."
         )
 
     def __repr__(self) -> str:
@@ -101,9 +100,9 @@ class Fixed(Baseline):
 
 
 MISSING = (
-    "explain() needs a baseline: attributions are relative to it, and no choice is right for everybody. Write "
+    "expected a baseline, got None. Attributions are relative to it, and no choice is right for everybody. Write "
     "baseline=gplens.baselines.Mean(X_train) for the average input, gplens.baselines.Zeros() for an empty image, "
-    "gplens.baselines.Sample(X_train) for the average over a background, or give a vector, or one row per input."
+    "gplens.baselines.Sample(X_train) for the average over a background, or pass a vector, or one row per input."
 )
 
 
@@ -120,14 +119,14 @@ def _numbers(values: Any) -> tuple[Tensor, tuple[str, ...] | None]:
     if isinstance(values, int | float):
         values = torch.tensor(float(values), dtype=torch.float64)
         if not values.isfinite():
-            raise ValueError(f"The baseline is {float(values)}; a finite number was wanted.")
+            raise ValueError(f"expected a finite baseline, got {float(values)}.")
         return values, None
     table = read_table(values, "the baseline", vectors=True)
     return table.values[0] if table.vector else table.values, table.names or _labels(values)
 
 
 def _labels(values: Any) -> tuple[str, ...] | None:
-    """The names that a pandas Series has for its entries, if they are names."""
+    """The labels of the entries of a pandas Series, if they are texts."""
     labels = getattr(values, "index", None)
     if labels is None or callable(labels) or not all(isinstance(label, str) for label in labels):
         return None
@@ -136,6 +135,7 @@ def _labels(values: Any) -> tuple[str, ...] | None:
 
 def _same_columns(background: Float[Tensor, "s k"], X: Float[Tensor, "b d"]) -> Float[Tensor, "s d"]:
     if background.shape[1] != X.shape[1]:
-        got = f"{background.shape[1]} columns, and X has {X.shape[1]}"
-        raise ValueError(f"The baseline's table has {got}; give it the same columns in the same order.")
+        raise ValueError(
+            f"expected a baseline with the {X.shape[1]} columns of X, in the same order, got {background.shape[1]}."
+        )
     return background

@@ -6,7 +6,9 @@ from typing import final
 
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.expectations.expectation import Expectation
-from gplens.links import Link
+from gplens.expectations.link import Link
+
+__all__ = ["Likelihood"]
 
 
 @final
@@ -15,19 +17,19 @@ class Likelihood:
     """The conditional moments and tails of an observation, as functions of its latent value."""
 
     name: str
-    """As it is called in messages."""
+    """What it is called in messages."""
     response: Expectation
-    """E y, what the model prints as its prediction."""
+    """E y, what the model predicts."""
     variance: Expectation | None = None
-    """Var y: observation noise and the latent function's uncertainty together."""
+    """Var y: observation noise and the uncertainty of the latent function together."""
     exceeds: Callable[[float], Expectation] | None = None
     """t -> P(y > t)."""
     latents: int | None = None
-    """The number of latent functions it takes; None takes any, each with an output of its own."""
+    """The number of latent functions it takes. None takes any number, each with an output of its own."""
     outputs: tuple[str, ...] | None = None
     """Names of the response's outputs: one for each class, or a single one such as "P(y = class 1)"."""
 
     @staticmethod
     def of_link(link: Link) -> "Likelihood":
-        """A link alone: enough for the response, not for the observation noise."""
+        """From a link alone, which determines the response but not the observation noise."""
         return Likelihood(repr(link), ExpectedLink((link,)))

@@ -11,9 +11,11 @@ from torch import Tensor
 from gplens.lines.line import Line, Section, autograd_section, constant_section
 from gplens.lines.pull_back import Form, Weights
 
+__all__ = ["AutogradMean", "ConstantMean", "LinearMean", "Mean"]
+
 
 class Mean(ABC):
-    """mu(x), with the same two verbs as a kernel."""
+    """mu(x)."""
 
     @property
     def autograd(self) -> bool:
@@ -26,7 +28,7 @@ class Mean(ABC):
 
     @abstractmethod
     def along(self, line: Line) -> Section:
-        """mu(x(t_q)): values (b, q)."""
+        """mu(x(t_q)) along a line: values (b, q), and their pull-back."""
 
 
 @final
@@ -37,11 +39,9 @@ class ConstantMean(Mean):
     value: float = 0.0
 
     def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """value."""
         return X.new_full(X.shape[:1], self.value)
 
     def along(self, line: Line) -> Section:
-        """value, with derivative zero."""
         return constant_section(line.t.new_full(line.t.shape, self.value), line.d.shape[1])
 
 
@@ -54,15 +54,13 @@ class LinearMean(Mean):
     bias: float = 0.0
 
     def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """x'weight + bias."""
         return X @ self.weight + self.bias
 
     def along(self, line: Line) -> Section:
-        """Linear in t; the derivative is the weight."""
         values = (line.x0 @ self.weight + self.bias)[:, None] + line.t * (line.d @ self.weight)[:, None]
 
         def pull_back(W: Weights) -> Form:
-            return Form(shared=((W.whole().sum(2, keepdim=True), self.weight[None]),))
+            return Form(shared=((W.dense().sum(2, keepdim=True), self.weight[None]),))
 
         return Section(values, pull_back, lambda W: W[..., None] * self.weight)
 
@@ -70,19 +68,16 @@ class LinearMean(Mean):
 @final
 @dataclass(frozen=True, eq=False)
 class AutogradMean(Mean):
-    """Any differentiable mu; its gradient by autograd."""
+    """Any differentiable function mu of a batch of inputs; its gradient by autograd."""
 
     function: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
 
     @property
     def autograd(self) -> bool:
-        """Always."""
         return True
 
     def __call__(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """The given function."""
         return self.function(X)
 
     def along(self, line: Line) -> Section:
-        """The given function at the nodes."""
         return autograd_section(lambda x: self.function(x.flatten(0, 1)).unflatten(0, x.shape[:2]), line)

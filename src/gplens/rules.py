@@ -1,16 +1,13 @@
-"""Quadrature rules for `explain(rule=...)`."""
+"""Quadrature rules for `explain(rule=...)`: the adaptive default, and fixed rules."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
 
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.rules import (
-    FixedRule,
-    GaussKronrod,
-    GaussLegendre,
-    RiemannLeft,
-    RiemannMiddle,
-    RiemannRight,
-    Rule,
-    Trapezoid,
-)
+from gplens.paths.integrand import FixedRule, Rule
+from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
 
 __all__ = [
     "Adaptive",
@@ -23,3 +20,97 @@ __all__ = [
     "Rule",
     "Trapezoid",
 ]
+
+
+def _check_count(rule: object, count: int, least: int) -> None:
+    if count < least:
+        raise ValueError(f"{type(rule).__name__}: expected count >= {least}, got {count}.")
+
+
+@final
+@dataclass(frozen=True)
+class GaussLegendre(FixedRule):
+    """count nodes, exact for polynomials of degree 2 count - 1. No error estimate."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count, 1)
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        return *gauss_legendre(self.count), None
+
+
+@final
+@dataclass(frozen=True)
+class GaussKronrod(FixedRule):
+    """count Gauss nodes and the count + 1 that extend them. The difference of the two rules is the error estimate."""
+
+    count: int = 7
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count, 1)
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes]:
+        return gauss_kronrod(self.count)
+
+
+@final
+@dataclass(frozen=True)
+class RiemannRight(FixedRule):
+    """t = 1/count, 2/count, ..., 1 with equal weights: the paper's rule. Its error falls like 1/count."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count, 1)
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        return np.arange(1, self.count + 1) / self.count, np.full(self.count, 1 / self.count), None
+
+
+@final
+@dataclass(frozen=True)
+class RiemannLeft(FixedRule):
+    """t = 0, 1/count, ..., 1 - 1/count with equal weights. Its error falls like 1/count."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count, 2)
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        return np.arange(self.count) / self.count, np.full(self.count, 1 / self.count), None
+
+
+@final
+@dataclass(frozen=True)
+class RiemannMiddle(FixedRule):
+    """t = 1/(2 count), 3/(2 count), ... with equal weights. Its error falls like 1/count^2."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count, 2)
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        return (np.arange(self.count) + 0.5) / self.count, np.full(self.count, 1 / self.count), None
+
+
+@final
+@dataclass(frozen=True)
+class Trapezoid(FixedRule):
+    """t = 0, 1/(count - 1), ..., 1 with half weights at the ends, which sum to one. Its error falls like 1/count^2.
+
+    The weights of Captum's riemann_trapezoid sum to (count - 1)/count.
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, self.count, 2)
+
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
+        w = np.full(self.count, 1 / (self.count - 1))
+        w[[0, -1]] /= 2
+        return np.linspace(0, 1, self.count), w, None

@@ -8,28 +8,35 @@ from typing import final
 
 from torch import Tensor
 
-from gplens.expectations.elementwise import ExpectedLink, LatentMean, LatentVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.expectations.expectation import Expectation
 from gplens.likelihood import Likelihood
-from gplens.links import Link, Quadrature
+from gplens.links import Identity, Link, Quadrature
 from gplens.links.quadrature import name_of
+
+__all__ = ["Custom", "EpistemicVariance", "Exceeds", "Latent", "PredictiveVariance", "Response", "Target"]
 
 
 class Target(ABC):
-    """A number that the model gives for an input."""
+    """A number that the model assigns to an input."""
 
     @abstractmethod
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        """As a function of the latent marginals; an error where the likelihood does not say enough."""
+        """The target as a function of the latent marginals. Raises a ValueError if the likelihood does not give it."""
 
 
-def _wanted(likelihood: Likelihood | None, target: Target) -> Likelihood:
+def _required(likelihood: Likelihood | None, target: Target) -> Likelihood:
     if likelihood is None:
         raise ValueError(
-            f"{target!r} needs a likelihood, and none was given. Pass likelihood=, as the host library has it or "
-            "a link such as gplens.links.Exp(); or explain the latent function with target=gplens.targets.Latent()."
+            f"expected a likelihood for {target!r}, got None. Pass likelihood=, as the host library has it or as a "
+            "link such as gplens.links.Exp(); or explain the latent function with target=gplens.targets.Latent()."
         )
     return likelihood
+
+
+def _not_given(likelihood: Likelihood | None, what: str, instead: str) -> str:
+    name = "None" if likelihood is None else likelihood.name
+    return f"expected a likelihood that gives {what}, got {name}, which does not. Use {instead}."
 
 
 @final
@@ -38,8 +45,7 @@ class Response(Target):
     """E y = E g(f): the prediction, in the units of the observations. The default."""
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        """As the likelihood says."""
-        return _wanted(likelihood, self).response
+        return _required(likelihood, self).response
 
 
 @final
@@ -48,8 +54,7 @@ class Latent(Target):
     """m: the mean of the latent function, before any link."""
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        """Whatever the likelihood."""
-        return LatentMean()
+        return ExpectedLink((Identity(),))
 
 
 @final
@@ -58,20 +63,18 @@ class EpistemicVariance(Target):
     """v: how unsure the model is of the latent function. Which features make it so?"""
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        """Whatever the likelihood."""
         return LatentVariance()
 
 
 @final
 @dataclass(frozen=True)
 class PredictiveVariance(Target):
-    """Var y = E Var[y|f] + Var E[y|f]: observation noise and the model's own doubt together."""
+    """Var y = E Var[y|f] + Var E[y|f]: observation noise and the uncertainty of the model together."""
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        """As the likelihood says."""
-        variance = _wanted(likelihood, self).variance
+        variance = _required(likelihood, self).variance
         if variance is None:
-            raise ValueError(_unknown(likelihood, "Var[y|f]", "target=gplens.targets.EpistemicVariance()"))
+            raise ValueError(_not_given(likelihood, "Var[y|f]", "target=gplens.targets.EpistemicVariance()"))
         return variance
 
 
@@ -84,13 +87,12 @@ class Exceeds(Target):
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, float | int) or not isfinite(self.threshold):
-            raise ValueError(f"Exceeds wants a finite threshold; got {self.threshold}.")
+            raise ValueError(f"Exceeds: expected a finite threshold, got {self.threshold}.")
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        """As the likelihood says."""
-        exceeds = _wanted(likelihood, self).exceeds
+        exceeds = _required(likelihood, self).exceeds
         if exceeds is None:
-            raise ValueError(_unknown(likelihood, "P(y > t|f)", "target=gplens.targets.Custom(g) with your own"))
+            raise ValueError(_not_given(likelihood, "P(y > t|f)", "target=gplens.targets.Custom(g) with your own g"))
         return exceeds(self.threshold)
 
 
@@ -103,16 +105,10 @@ class Custom(Target):
 
     def __post_init__(self) -> None:
         if not callable(self.g):
-            raise TypeError(f"Custom wants a link or a torch function; got {self.g!r}.")
+            raise TypeError(f"Custom: expected a link or a torch function, got {self.g!r}.")
 
     def __repr__(self) -> str:
         return f"Custom({self.g!r})" if isinstance(self.g, Link) else f"Custom({name_of(self.g)})"
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        """Whatever the likelihood."""
         return ExpectedLink((self.g if isinstance(self.g, Link) else Quadrature(self.g),))
-
-
-def _unknown(likelihood: Likelihood | None, what: str, instead: str) -> str:
-    name = "None" if likelihood is None else likelihood.name
-    return f"The likelihood {name} does not give {what}, which this target needs. Use {instead}."

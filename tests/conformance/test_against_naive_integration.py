@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import gplens
-from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KernelCase, fitted, generator, normal, rows
+from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KERNELS, KernelCase, fitted, generator, normal, rows
 from gplens import Posterior, explain
 from gplens.kernels import RBF, Matern32, Matern52
 from gplens.links import Exp, Identity, Link, Probit, Square
@@ -37,7 +37,7 @@ def test_attributions_are_the_integrals_of_the_gradient(case: KernelCase, link: 
 @every_link
 def test_the_oracle_agrees_with_adaptive_quadrature(link: Link) -> None:
     """scipy.integrate.quad_vec, to check the many panels that stand in for it above."""
-    (posterior, dense), (X, X0) = fitted(EVERY_POSTERIOR[0], 22), rows(22, 1)
+    (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 22), rows(22, 1)
     T = MOMENTS[type(link).__name__]
     adaptive = adaptive_integrated_gradient(lambda x: T(dense.m(x), dense.v(x)), X[0], X0[0])
     torch.testing.assert_close(adaptive, expected(dense, link, X, X0)[0], rtol=1e-9, atol=1e-11)
@@ -75,8 +75,9 @@ def along_a_road(seed: int, kernel: str, length: float) -> tuple[Posterior, Dens
         "matern32": lambda a, b: (1 + 3**0.5 * _root(r(a, b))) * torch.exp(-(3**0.5) * _root(r(a, b))),
     }[kernel]
     dense = fit(k, Z, normal(g, 25), 0.1)
-    own = {"rbf": RBF, "matern52": Matern52, "matern32": Matern32}[kernel](torch.ones(1, dtype=torch.float64))
-    return Posterior(own, Z, dense.beta, dense.A), dense, x, x0
+    classes = {"rbf": RBF, "matern52": Matern52, "matern32": Matern32}
+    posterior = Posterior(classes[kernel](torch.ones(1, dtype=torch.float64)), Z, dense.beta, dense.A)
+    return posterior, dense, x, x0
 
 
 def _root(r2: Tensor) -> Tensor:
@@ -113,7 +114,7 @@ def test_a_path_straight_through_a_support_point_is_followed(kernel: str, link: 
 
 def test_fixed_rules_are_their_sums() -> None:
     """RiemannRight is the paper's rule: the mean of d_k d_k T over t = 1/n, ..., 1."""
-    (posterior, dense), (X, X0) = fitted(EVERY_POSTERIOR[4], 24), rows(24, 1)
+    (posterior, dense), (X, X0) = fitted(KERNELS["matern52"], 24), rows(24, 1)
     e = explain(posterior, X, baseline=X0, likelihood=Exp(), rule=RiemannRight(50))
     d, t = X - X0, torch.as_tensor(np.arange(1, 51) / 50)[:, None]
     slopes = gradient(lambda x: torch.exp(dense.m(x) + dense.v(x) / 2), X0 + t * d)
@@ -126,7 +127,7 @@ def test_captum_comes_closer_the_more_steps_it_takes() -> None:
     """An independent implementation of Integrated Gradients, on the naive formula."""
     from captum.attr import IntegratedGradients
 
-    (posterior, dense), (X, X0) = fitted(EVERY_POSTERIOR[0], 25), rows(25, 2)
+    (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 25), rows(25, 2)
     e = gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), tolerance=1e-10)
     captum = IntegratedGradients(lambda x: torch.exp(dense.m(x) + dense.v(x) / 2))
     for steps, bound in ((4, 1e-1), (8, 1e-2), (50, 1e-8)):  # its nodes are rounded to float32

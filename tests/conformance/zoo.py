@@ -1,6 +1,7 @@
-"""One list of kernels and one of links: joining a list is joining the contract.
+"""Every kernel and every link, by name: joining `KERNELS` or `LINKS` is joining the contract.
 
-A kernel comes with its formula, written independently as a function of two vectors.
+`KERNELS["matern52"]` is one case and `EVERY_KERNEL` all of them; `EVERY_POSTERIOR` leaves out kernels that are not
+positive definite in four dimensions. `LINKS["Sigmoid"]` and `EVERY_LINK` likewise.
 """
 
 from collections.abc import Callable
@@ -10,194 +11,76 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gplens import Posterior
-from gplens.kernels import (
-    RBF,
-    ActiveDimensions,
-    Autograd,
-    Constant,
-    Cosine,
-    Kernel,
-    Linear,
-    Matern,
-    Matern32,
-    Matern52,
-    Periodic,
-    Polynomial,
-    Power,
-    Product,
-    RadialPeriodic,
-    RationalQuadratic,
-    Scale,
-    Sum,
-    Warped,
+from conformance.kernel_formulas import (
+    FEATURES,
+    Pair,
+    active,
+    added,
+    bent,
+    constant,
+    cosine,
+    deep,
+    generator,
+    linear,
+    matern32,
+    matern52,
+    matern_any,
+    multiplied,
+    normal,
+    periodic,
+    polynomial,
+    radial_periodic,
+    raised,
+    rational,
+    rbf,
+    scaled,
+    squared,
+    uniform,
+    wrapped,
 )
+from gplens import Posterior, links
 from gplens.lines.line import Section
 from gplens.lines.pull_back import Weights
-from gplens.links import Exp, Identity, Probit, Sigmoid, Softplus, Square
-from oracles.dense import DensePosterior, Naive, fit
+from gplens.links import Link
+from oracles import gaussian_moments, pair_moments
+from oracles.dense import MOMENTS, DensePosterior, fit
 
-FEATURES = 4
-Pair = tuple[Kernel, Naive]
-Draw = Callable[..., Tensor]
+__all__ = [
+    "EVERY_KERNEL",
+    "EVERY_LINK",
+    "EVERY_POSTERIOR",
+    "FEATURES",
+    "KERNELS",
+    "LINKS",
+    "KernelCase",
+    "LinkCase",
+    "Pair",
+    "active",
+    "added",
+    "constant",
+    "fitted",
+    "generator",
+    "linear",
+    "matern52",
+    "multiplied",
+    "normal",
+    "periodic",
+    "pulled",
+    "rbf",
+    "rows",
+    "seeds",
+    "squared",
+    "uniform",
+    "wrapped",
+]
 
 seeds = st.integers(0, 2**31 - 1)
 
 
-def generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def normal(g: torch.Generator, *shape: int) -> Tensor:
-    return torch.randn(shape, generator=g, dtype=torch.float64)
-
-
-def uniform(g: torch.Generator, low: float, high: float, *shape: int) -> Tensor:
-    return low + (high - low) * torch.rand(shape, generator=g, dtype=torch.float64)
-
-
-def squared(x: Tensor, z: Tensor, scale: Tensor) -> Tensor:
-    return (((x - z) / scale) ** 2).sum(-1)
-
-
-def distance(x: Tensor, z: Tensor, scale: Tensor) -> Tensor:
-    """The root of `squared`, with derivative zero at zero, as every kernel here has it."""
-    r2 = squared(x, z, scale)
-    return torch.where(r2 > 0, r2, 1).sqrt() * (r2 > 0)
-
-
-def rbf(g: torch.Generator, d: int = FEATURES) -> Pair:
-    scale = uniform(g, 0.7, 2.5, d)
-    return RBF(scale), lambda x, z: torch.exp(-0.5 * squared(x, z, scale))
-
-
-def matern32(g: torch.Generator, d: int = FEATURES) -> Pair:
-    scale = uniform(g, 0.7, 2.5, d)
-    return Matern32(
-        scale
-    ), lambda x, z: (1 + 3**0.5 * distance(x, z, scale)) * torch.exp(-(3**0.5) * distance(x, z, scale))
-
-
-def matern52(g: torch.Generator, d: int = FEATURES) -> Pair:
-    scale = uniform(g, 0.7, 2.5, d)
-
-    def k(x: Tensor, z: Tensor) -> Tensor:
-        r = distance(x, z, scale)
-        return (1 + 5**0.5 * r + 5 * r**2 / 3) * torch.exp(-(5**0.5) * r)
-
-    return Matern52(scale), k
-
-
-def matern_any(g: torch.Generator, d: int = FEATURES) -> Pair:
-    """nu = 7/2, as the mixture of RBF kernels over a Gamma variable that it is: no Bessel function."""
-    scale, nu = uniform(g, 0.7, 2.5, d), 3.5
-    u = torch.arange(-28, 4.5, 0.1, dtype=torch.float64)
-    log_weight = nu * u - u.exp()
-    weight = (log_weight - log_weight.logsumexp(0)).exp()
-
-    def k(x: Tensor, z: Tensor) -> Tensor:
-        return torch.exp(-squared(x, z, scale)[..., None] * nu / (2 * u.exp())) @ weight
-
-    return Matern(scale, nu), k
-
-
-def rational(g: torch.Generator, d: int = FEATURES) -> Pair:
-    scale, alpha = uniform(g, 0.7, 2.5, d), uniform(g, 0.4, 3)
-    return RationalQuadratic(scale, alpha), lambda x, z: 1 / (1 + squared(x, z, scale) / (2 * alpha)) ** alpha
-
-
-def cosine(g: torch.Generator, d: int = FEATURES) -> Pair:
-    period = uniform(g, 1.5, 4, d)
-    return Cosine(period), lambda x, z: torch.cos(torch.pi * distance(x, z, period))
-
-
-def periodic(g: torch.Generator, d: int = FEATURES) -> Pair:
-    scale, period = uniform(g, 0.8, 3, d), uniform(g, 1, 3, d)
-
-    def k(x: Tensor, z: Tensor) -> Tensor:
-        return torch.exp(-2 * (torch.sin(torch.pi * (x - z) / period) ** 2 / scale).sum(-1))
-
-    return Periodic(scale, period), k
-
-
-def radial_periodic(g: torch.Generator, d: int = FEATURES) -> Pair:
-    period, width = uniform(g, 4, 8, d), uniform(g, 0.8, 2)
-    return RadialPeriodic(period, width), lambda x, z: torch.exp(
-        -2 * torch.sin(torch.pi * distance(x, z, period)) ** 2 / width**2
-    )
-
-
-def raised(inner: Pair, exponent: float) -> Pair:
-    return Power(inner[0], exponent), lambda x, z: inner[1](x, z) ** exponent
-
-
-def linear(g: torch.Generator, d: int = FEATURES) -> Pair:
-    a = uniform(g, 0.1, 1, d)
-    return Linear(a), lambda x, z: (a * x * z).sum(-1)
-
-
-def polynomial(g: torch.Generator, d: int = FEATURES) -> Pair:
-    a, offset = uniform(g, 0.05, 0.3, d), uniform(g, 0.2, 1)
-    return Polynomial(a, offset, 3), lambda x, z: ((a * x * z).sum(-1) + offset) ** 3
-
-
-def constant(g: torch.Generator) -> Pair:
-    a = uniform(g, 0.5, 2)
-    return Constant(a), lambda x, z: a + 0 * (x * z).sum(-1)
-
-
-def scaled(inner: Pair, g: torch.Generator) -> Pair:
-    a = uniform(g, 0.3, 2)
-    return Scale(inner[0], a), lambda x, z: a * inner[1](x, z)
-
-
-def active(inner: Pair, *dims: int) -> Pair:
-    own = list(dims)
-    return ActiveDimensions(inner[0], torch.tensor(own)), lambda x, z: inner[1](x[..., own], z[..., own])
-
-
-def added(*parts: Pair) -> Pair:
-    return Sum(tuple(k for k, _ in parts)), lambda x, z: sum(naive(x, z) for _, naive in parts)
-
-
-def multiplied(*parts: Pair) -> Pair:
-    def k(x: Tensor, z: Tensor) -> Tensor:
-        result = parts[0][1](x, z)
-        for _, naive in parts[1:]:
-            result = result * naive(x, z)
-        return result
-
-    return Product(tuple(k for k, _ in parts)), k
-
-
-def wrapped(g: torch.Generator, d: int = FEATURES) -> Pair:
-    """A kernel gplens knows nothing of: RBF with a variance that depends on the input."""
-    scale, w = uniform(g, 1, 2.5, d), 0.3 * normal(g, d)
-
-    def k(x: Tensor, z: Tensor) -> Tensor:
-        return torch.exp(x @ w + z @ w - 0.5 * squared(x, z, scale))
-
-    return Autograd(lambda X, Z: k(X[:, None], Z[None]), lambda X: torch.exp(2 * X @ w)), k
-
-
-def bent(g: torch.Generator) -> Pair:
-    """Three columns that are smooth functions of the four features."""
-    inner, naive = matern52(g, 3)
-
-    def phi(x: Tensor) -> Tensor:
-        return torch.stack([x[..., 0] + 0.3 * x[..., 1].sin(), x[..., 1] ** 2 / 3, x[..., 2] + 0.5 * x[..., 3]], dim=-1)
-
-    return Warped(inner, phi), lambda x, z: naive(phi(x), phi(z))
-
-
-def deep(g: torch.Generator) -> Pair:
-    hour = multiplied(active(periodic(g, 1), 1), active(matern52(g, 2), 0, 3))
-    trend = scaled(added(active(linear(g, 2), 3, 2), constant(g)), g)
-    return added(scaled(multiplied(hour, added(active(rbf(g, 1), 0), trend)), g), active(rational(g, 3), 3, 1, 0))
-
-
 @dataclass(frozen=True)
 class KernelCase:
+    """A family of kernels with random hyper-parameters, and what the tests may ask of it."""
+
     name: str
     make: Callable[[torch.Generator], Pair]
     valid: bool = True
@@ -209,43 +92,100 @@ class KernelCase:
         return self.name
 
     def build(self, seed: int) -> Pair:
+        """The kernel and its formula, with the hyper-parameters of this seed."""
         return self.make(generator(seed))
 
 
-EVERY_KERNEL = [
-    KernelCase("rbf", rbf),
-    KernelCase("rbf shared", lambda g: rbf(g, 1)),
-    KernelCase("matern32", matern32, smooth=False),
-    KernelCase("matern32 shared", lambda g: matern32(g, 1), smooth=False),
-    KernelCase("matern52", matern52, smooth=False),
-    KernelCase("rational quadratic", rational),
-    KernelCase("cosine", cosine, valid=False),
-    KernelCase("cosine of one feature", lambda g: added(active(cosine(g, 1), 2), scaled(rbf(g), g))),
-    KernelCase("periodic", periodic),
-    KernelCase("periodic shared", lambda g: periodic(g, 1)),
-    KernelCase("linear", linear),
-    KernelCase("linear shared", lambda g: linear(g, 1)),
-    KernelCase("polynomial", polynomial),
-    KernelCase("constant", constant),
-    KernelCase("scaled rbf", lambda g: scaled(rbf(g), g)),
-    KernelCase("active matern52", lambda g: active(matern52(g, 2), 2, 0), smooth=False),
-    KernelCase("rbf + linear", lambda g: added(rbf(g), linear(g))),
-    KernelCase("rbf * periodic * rational", lambda g: multiplied(rbf(g), periodic(g, 1), rational(g))),
-    KernelCase("deep nesting", deep, smooth=False),
-    KernelCase("autograd", wrapped),
-    KernelCase(
-        "autograd inside a product", lambda g: added(multiplied(active(wrapped(g, 2), 0, 1), rbf(g)), linear(g))
-    ),
-    KernelCase("matern 7/2 by Bessel functions", matern_any, smooth=False),
-    KernelCase("radial periodic", radial_periodic, valid=False),
-    KernelCase("radial periodic of one feature", lambda g: added(active(radial_periodic(g, 1), 2), scaled(rbf(g), g))),
-    KernelCase("squared sum", lambda g: raised(added(rbf(g), linear(g)), 2)),
-    KernelCase("rational quadratic to 1.3", lambda g: raised(rational(g), 1.3)),
-    KernelCase("warped matern52", bent, smooth=False),
-    KernelCase("rbf to 1", lambda g: raised(rbf(g), 1)),
-]
+KERNELS = {
+    case.name: case
+    for case in (
+        KernelCase("rbf", rbf),
+        KernelCase("rbf shared", lambda g: rbf(g, 1)),
+        KernelCase("matern32", matern32, smooth=False),
+        KernelCase("matern32 shared", lambda g: matern32(g, 1), smooth=False),
+        KernelCase("matern52", matern52, smooth=False),
+        KernelCase("rational quadratic", rational),
+        KernelCase("cosine", cosine, valid=False),
+        KernelCase("cosine of one feature", lambda g: added(active(cosine(g, 1), 2), scaled(rbf(g), g))),
+        KernelCase("periodic", periodic),
+        KernelCase("periodic shared", lambda g: periodic(g, 1)),
+        KernelCase("linear", linear),
+        KernelCase("linear shared", lambda g: linear(g, 1)),
+        KernelCase("polynomial", polynomial),
+        KernelCase("constant", constant),
+        KernelCase("scaled rbf", lambda g: scaled(rbf(g), g)),
+        KernelCase("active matern52", lambda g: active(matern52(g, 2), 2, 0), smooth=False),
+        KernelCase("rbf + linear", lambda g: added(rbf(g), linear(g))),
+        KernelCase("rbf * periodic * rational", lambda g: multiplied(rbf(g), periodic(g, 1), rational(g))),
+        KernelCase("deep nesting", deep, smooth=False),
+        KernelCase("autograd", wrapped),
+        KernelCase(
+            "autograd inside a product", lambda g: added(multiplied(active(wrapped(g, 2), 0, 1), rbf(g)), linear(g))
+        ),
+        KernelCase("matern 7/2 by Bessel functions", matern_any, smooth=False),
+        KernelCase("radial periodic", radial_periodic, valid=False),
+        KernelCase(
+            "radial periodic of one feature", lambda g: added(active(radial_periodic(g, 1), 2), scaled(rbf(g), g))
+        ),
+        KernelCase("squared sum", lambda g: raised(added(rbf(g), linear(g)), 2)),
+        KernelCase("rational quadratic to 1.3", lambda g: raised(rational(g), 1.3)),
+        KernelCase("warped matern52", bent, smooth=False),
+        KernelCase("rbf to 1", lambda g: raised(rbf(g), 1)),
+    )
+}
+EVERY_KERNEL = list(KERNELS.values())
 EVERY_POSTERIOR = [case for case in EVERY_KERNEL if case.valid]
-EVERY_LINK = [Identity(), Exp(), Probit(), Sigmoid(), Softplus(), Square()]
+
+
+@dataclass(frozen=True)
+class LinkCase:
+    """A link and what its moments are compared with."""
+
+    name: str
+    link: Link
+    moments: tuple[gaussian_moments.Function, ...] | None = None
+    """g, g', g'' in mpmath; None for a link whose moments are approximations or those of another link."""
+    pairs: tuple[pair_moments.Function, ...] | None = None
+    """g', g'', g''' in numpy; None for a link without pair moments, or with those of another link."""
+    width: float = 4.0
+    """The largest panel, in f, over which 16 Gauss-Legendre nodes integrate `pairs` to rounding."""
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+LINKS = {
+    case.name: case
+    for case in (
+        LinkCase("Identity", links.Identity(), gaussian_moments.IDENTITY, pair_moments.IDENTITY),
+        LinkCase("Exp", links.Exp(), gaussian_moments.EXP, pair_moments.EXP),
+        LinkCase("Probit", links.Probit(), gaussian_moments.PROBIT, pair_moments.PROBIT, 2.0),
+        LinkCase("Sigmoid", links.Sigmoid(), gaussian_moments.SIGMOID, pair_moments.SIGMOID),
+        LinkCase("Softplus", links.Softplus(), gaussian_moments.SOFTPLUS, pair_moments.SOFTPLUS),
+        LinkCase("Square", links.Square(), gaussian_moments.SQUARE, pair_moments.SQUARE),
+        LinkCase(
+            "Probit(1.5, 0.25)",
+            links.Probit(shift=1.5, noise=0.25),
+            gaussian_moments.EXCEEDS,
+            pair_moments.EXCEEDS,
+            1.0,
+        ),
+        LinkCase(
+            "ProbitMixture",
+            links.ProbitMixture((1.5, -0.5), (0.5, 4.0)),
+            gaussian_moments.MIXTURE,
+            pair_moments.MIXTURE,
+            1.0,
+        ),
+        LinkCase("LaplaceTail", links.LaplaceTail(shift=1.5, scale=0.7), gaussian_moments.LAPLACE),
+        LinkCase("SigmoidTaylor", links.SigmoidTaylor()),
+        LinkCase("Affine(Exp)", links.Affine(links.Exp(), 2.0, 1.0)),
+        LinkCase("Quadrature(tanh)", links.Quadrature(torch.tanh), None, pair_moments.TANH, 2.0),
+        LinkCase("Quadrature(sin)", links.Quadrature(torch.sin), None, pair_moments.SIN),
+    )
+}
+EVERY_LINK = [case.link for name, case in LINKS.items() if name in MOMENTS]
+"""The links whose expectations `oracles.dense` knows in closed form, so that whole explanations are compared."""
 
 
 def fitted(case: KernelCase, seed: int, n: int = 7, noise: float = 0.2) -> tuple[Posterior, DensePosterior]:

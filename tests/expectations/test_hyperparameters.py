@@ -14,6 +14,7 @@ from gplens.likelihood import Likelihood
 from gplens.links import Exp, Identity, Link, Quadrature, Softmax, Softplus
 from gplens.processes.stack import Stack
 from gplens.targets import EpistemicVariance, Latent, PredictiveVariance, Response
+from messages import naming
 from oracles.dense import integrated_gradient
 
 DRAWS = (3, 1, 2)
@@ -61,12 +62,12 @@ def groups(tensor: Tensor) -> list[Tensor]:
 def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
     """(2.15) and (5.17)."""
     model = Drawn(link)
-    e, own = gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Full()), alone(model)
-    values = torch.stack([part.mean(1) for part in groups(own.values)], dim=1)
+    e, separate = gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Full()), alone(model)
+    values = torch.stack([part.mean(1) for part in groups(separate.values)], dim=1)
     torch.testing.assert_close(e.values, values, rtol=1e-7, atol=1e-9)
     assert e.covariance is not None
-    assert own.covariance is not None
-    for o, (part, covariance) in enumerate(zip(groups(own.values), groups(own.covariance), strict=True)):
+    assert separate.covariance is not None
+    for o, (part, covariance) in enumerate(zip(groups(separate.values), groups(separate.covariance), strict=True)):
         between = torch.stack([torch.cov(rows.T, correction=0) for rows in part])
         torch.testing.assert_close(e.covariance[:, o], covariance.mean(1) + between, rtol=1e-6, atol=1e-9)
     diagonal = gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Diagonal())
@@ -137,10 +138,11 @@ def test_the_variance_of_counts_is_that_of_a_mixture() -> None:
 @pytest.mark.parametrize("target", [Response(), Latent()], ids=repr)
 def test_an_output_alone_is_what_it_is_among_all(target: gplens.targets.Target) -> None:
     every = gplens.explain(Drawn(), X, baseline=X0, target=target)
-    one = gplens.explain(Drawn(), X, baseline=X0, target=target, outputs=[2])
-    torch.testing.assert_close(one.values[:, 0], every.values[:, 2], rtol=1e-5, atol=1e-8)
+    single = gplens.explain(Drawn(), X, baseline=X0, target=target, outputs=[2])
+    torch.testing.assert_close(single.values[:, 0], every.values[:, 2], rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_samples_have_the_total_covariance() -> None:
     exact = gplens.explain(Drawn(), X[:1], baseline=X0, uncertainty=gplens.Full())
     e = gplens.explain(Drawn(), X[:1], baseline=X0, uncertainty=gplens.Samples(6000, seed=3))
@@ -148,8 +150,8 @@ def test_samples_have_the_total_covariance() -> None:
     assert exact.covariance is not None
     assert e.draws.shape == (1, 6000, 3, 3)
     for o in range(3):
-        found, size = torch.cov(e.draws[0, :, o].T), exact.covariance[0, o].abs().max()
-        assert (found - exact.covariance[0, o]).abs().max() < 6 * size / 6000**0.5
+        covariance, size = torch.cov(e.draws[0, :, o].T), exact.covariance[0, o].abs().max()
+        assert (covariance - exact.covariance[0, o]).abs().max() < 6 * size / 6000**0.5
         assert (e.draws[0, :, o].mean(0) - e.values[0, o]).abs().max() < 5 * (size / 6000) ** 0.5
 
 
@@ -160,9 +162,9 @@ def test_a_few_samples_come_from_one_draw_after_the_other() -> None:
 
 
 def test_what_is_no_function_of_one_draw_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no target of a model with draws"):
+    with pytest.raises(ValueError, match=naming("Softmax", "draws")):
         gplens.explain(Drawn(), X, baseline=X0, likelihood=Softmax())
-    with pytest.raises(ValueError, match="not a function of the random latent values"):
+    with pytest.raises(ValueError, match=naming("uncertainty")):
         gplens.explain(Drawn(), X, baseline=X0, target=EpistemicVariance(), uncertainty=gplens.Diagonal())
 
 

@@ -8,9 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from explanations import EVERY_EXPLANATION, single
+from explanations import EVERY_EXPLANATION, all_tensors, single
 from gplens import Explanation
-from gplens.explanation.result import tensors_of
 
 
 @pytest.mark.parametrize("make", EVERY_EXPLANATION, ids=lambda make: make.__name__)
@@ -18,10 +17,10 @@ def test_what_is_loaded_is_what_was_saved_bit_for_bit(make: object, tmp_path: Pa
     e, path = make(), tmp_path / "e.gplens"  # type: ignore[operator]
     e.save(path)
     loaded = Explanation.load(str(path))
-    assert tensors_of(loaded).keys() == tensors_of(e).keys()
-    for name, tensor in tensors_of(e).items():
-        assert torch.equal(tensor, getattr(loaded, name)), name
-        assert tensor.dtype == getattr(loaded, name).dtype, name
+    assert all_tensors(loaded).keys() == all_tensors(e).keys()
+    for name, tensor in all_tensors(e).items():
+        assert torch.equal(tensor, all_tensors(loaded)[name]), name
+        assert tensor.dtype == all_tensors(loaded)[name].dtype, name
     for name in ("feature_names", "output_names", "provenance"):
         assert getattr(loaded, name) == getattr(e, name)
     assert repr(loaded) == repr(e)

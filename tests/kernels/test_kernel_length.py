@@ -49,9 +49,9 @@ def test_length_of_a_stationary_kernel_is_the_distance_in_lengthscales(seed: int
 def test_length_by_chords_is_that_of_the_rbf_kernel(seed: int) -> None:
     """k(x,x) + k(y,y) - 2 k(x,y) = 2 (1 - exp(-s^2/2)) = s^2 + O(s^4): short chords add up to the distance."""
     scale, line = uniform(generator(seed), 0.5, 3, FEATURES), path(seed, 2.0)
-    known = RBF(scale)
-    unknown = Autograd(lambda X, Z: 2.5 * known(X, Z), lambda X: 2.5 * known.diagonal(X))
-    torch.testing.assert_close(unknown.length(line), known.length(line), rtol=1e-2, atol=0)
+    rbf = RBF(scale)
+    wrapped = Autograd(lambda X, Z: 2.5 * rbf(X, Z), lambda X: 2.5 * rbf.diagonal(X))
+    torch.testing.assert_close(wrapped.length(line), rbf.length(line), rtol=1e-2, atol=0)
 
 
 def test_length_of_a_compound_is_the_longest_of_a_sum_and_the_root_of_squares_of_a_product() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from conformance.zoo import generator, normal, seeds
 from gplens import Posterior, Quadratic
 from gplens.kernels import RBF
+from messages import naming
 
 
 def symmetric(seed: int, latents: int, n: int = 5) -> torch.Tensor:
@@ -23,11 +24,11 @@ def test_the_factored_form_has_the_algebra_of_the_dense_matrix(latents: int, see
     """k'Ak and A k, through F where A is large and through A itself where it is not."""
     A, k = symmetric(seed, latents), normal(generator(seed + 1), 2, 4, 5)
     for prior in (1e-9, 1e9):
-        own = replace(Quadratic.dense(A), prior=prior)
-        assert own.keeps_digits == (prior < 1)
-        found = own.product(k)
-        torch.testing.assert_close(found.form, torch.einsum("bqi,cij,bqj->bcq", k, A, k), rtol=1e-11, atol=1e-11)
-        torch.testing.assert_close(found.A_k, torch.einsum("cij,bqj->bcqi", A, k), rtol=1e-11, atol=1e-11)
+        quadratic = replace(Quadratic.dense(A), prior=prior)
+        assert quadratic.keeps_digits == (prior < 1)
+        product = quadratic.product(k)
+        torch.testing.assert_close(product.form, torch.einsum("bqi,cij,bqj->bcq", k, A, k), rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(product.A_k, torch.einsum("cij,bqj->bcqi", A, k), rtol=1e-11, atol=1e-11)
 
 
 def test_a_factor_shared_by_latents_has_signs_of_their_own() -> None:
@@ -36,15 +37,15 @@ def test_a_factor_shared_by_latents_has_signs_of_their_own() -> None:
     F, s, k = normal(g, 1, 3, 5), normal(g, 2, 3), normal(g, 2, 4, 5)
     A = torch.einsum("ri,cr,rj->cij", F[0], s, F[0])
     for prior in (1e-9, 1e9):
-        found = Quadratic(F, s, prior).product(k)
-        torch.testing.assert_close(found.form, torch.einsum("bqi,cij,bqj->bcq", k, A, k))
-        torch.testing.assert_close(found.A_k, torch.einsum("cij,bqj->bcqi", A, k))
+        product = Quadratic(F, s, prior).product(k)
+        torch.testing.assert_close(product.form, torch.einsum("bqi,cij,bqj->bcq", k, A, k))
+        torch.testing.assert_close(product.A_k, torch.einsum("cij,bqj->bcqi", A, k))
 
 
 def test_an_asymmetric_matrix_is_refused() -> None:
     A = symmetric(0, 1)
     A[0, 0, 1] += 1e-3
-    with pytest.raises(ValueError, match=r"A must be symmetric; got \|A - A'\| = 0.001"):
+    with pytest.raises(ValueError, match=naming("A", "symmetric", 0.001)):
         Quadratic.dense(A)
 
 

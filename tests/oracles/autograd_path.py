@@ -18,15 +18,15 @@ def nodes(order: int, panels: int) -> tuple[Tensor, Tensor]:
 
 def integrated_gradients(T: Function, x: Tensor, x0: Tensor, *, order: int = 20, panels: int = 12) -> Tensor:
     """d_k int d_k T(x0 + t d) dt for every row of x: (b, d), or (b, c, d) where T has c outputs."""
-    return torch.stack([_one(T, row, x0, order, panels) for row in x])
+    return torch.stack([_attribution(T, row, x0, order, panels) for row in x])
 
 
-def _one(T: Function, x: Tensor, x0: Tensor, order: int, panels: int) -> Tensor:
+def _attribution(T: Function, x: Tensor, x0: Tensor, order: int, panels: int) -> Tensor:
     t, w = nodes(order, panels)
     points = (x0 + t[:, None] * (x - x0)).requires_grad_()
     with torch.enable_grad():
         values = T(points)
         outputs = values[:, None] if values.ndim == 1 else values
-        found = [torch.autograd.grad(out.sum(), points, retain_graph=True)[0] for out in outputs.unbind(1)]
-    integrals = [(x - x0) * (w @ gradient) for gradient in found]
+        gradients = [torch.autograd.grad(out.sum(), points, retain_graph=True)[0] for out in outputs.unbind(1)]
+    integrals = [(x - x0) * (w @ gradient) for gradient in gradients]
     return integrals[0] if values.ndim == 1 else torch.stack(integrals)

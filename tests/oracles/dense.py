@@ -89,8 +89,8 @@ MOMENTS = {
 def panels(count: int) -> tuple[Tensor, Tensor]:
     """Nodes and weights on [0, 1]: scipy's Gauss-Legendre rule of 24 nodes on so many panels."""
     x, w = roots_legendre(24)
-    start = np.arange(count)[:, None]
-    t, weights = (start + (x + 1) / 2) / count, np.tile(w / 2 / count, (count, 1))
+    panel = np.arange(count)[:, None]
+    t, weights = (panel + (x + 1) / 2) / count, np.tile(w / 2 / count, (count, 1))
     return torch.as_tensor(t.ravel()), torch.as_tensor(weights.ravel())
 
 

@@ -12,7 +12,7 @@ def marginal(
     """m = mu + k L^-T a,  v = k(x,x) + jitter - k L^-T (I - B) L^-1 k,  LL' = K + jitter I."""
     with mp.workdps(DIGITS):
         points = [[mp.mpf(value) for value in row] for row in Z.tolist()]
-        own = [mp.mpf(value) for value in x.tolist()]
+        point = [mp.mpf(value) for value in x.tolist()]
         n = len(points)
 
         def k(p: list[mp.mpf], q: list[mp.mpf]) -> mp.mpf:
@@ -23,7 +23,7 @@ def marginal(
         for i in range(n):
             for j in range(n):
                 K[i, j] = k(points[i], points[j]) + (mp.mpf(jitter) if i == j else 0)
-        w = mp.lu_solve(mp.cholesky(K), mp.matrix([k(own, p) for p in points]))
+        w = mp.lu_solve(mp.cholesky(K), mp.matrix([k(point, p) for p in points]))
         middle = mp.eye(n) - mp.matrix(B.tolist())
         m = mp.mpf(mean) + mp.fdot(w, mp.matrix(a.tolist()))
         v = mp.mpf(scale) + mp.mpf(jitter) - mp.fdot(w, middle * w)

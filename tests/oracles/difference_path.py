@@ -14,10 +14,12 @@ def integrated_gradients(
     predict: Callable[[Array], Array], X: Array, x0: Array, step: Array, *, order: int = 10, panels: int = 8
 ) -> Array:
     """d_k int d_k T(x0 + t d) dt: (b, d), or (b, c, d) where the prediction has c columns."""
-    return np.stack([_one(predict, x, x0, step, order, panels) for x in X])
+    return np.stack([_attributions_of(predict, x, x0, step, order, panels) for x in X])
 
 
-def _one(predict: Callable[[Array], Array], x: Array, x0: Array, step: Array, order: int, panels: int) -> Array:
+def _attributions_of(
+    predict: Callable[[Array], Array], x: Array, x0: Array, step: Array, order: int, panels: int
+) -> Array:
     t, w = np.polynomial.legendre.leggauss(order)
     t = ((np.arange(panels)[:, None] + (t + 1) / 2) / panels).ravel()
     w = np.tile(w / 2, panels) / panels
@@ -26,5 +28,5 @@ def _one(predict: Callable[[Array], Array], x: Array, x0: Array, step: Array, or
     values = predict(np.concatenate([points + shift for shift in shifts]))
     values = values.reshape(len(step), len(STENCIL), len(t), -1)
     slopes = np.einsum("s,dsqc->dqc", [b for _, b in STENCIL], values) / step[:, None, None]
-    found = (x - x0)[:, None] * np.einsum("q,dqc->dc", w, slopes)
-    return found[:, 0] if found.shape[1] == 1 else found.T
+    attribution = (x - x0)[:, None] * np.einsum("q,dqc->dc", w, slopes)
+    return attribution[:, 0] if attribution.shape[1] == 1 else attribution.T

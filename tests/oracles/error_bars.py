@@ -56,9 +56,9 @@ def joint_moments(dense: DensePosterior, X: Tensor) -> tuple[Tensor, Tensor]:
     q, d = X.shape
     x, y = (X[:, None].expand(q, q, d).clone().requires_grad_(), X[None].expand(q, q, d).clone().requires_grad_())
     with torch.enable_grad():
-        one = X.clone().requires_grad_()
-        m = dense.m(one)
-        m_k = torch.autograd.grad(m.sum(), one)[0]
+        points = X.clone().requires_grad_()
+        m = dense.m(points)
+        m_k = torch.autograd.grad(m.sum(), points)[0]
         c = dense.c(x, y)
         by_x, by_y = torch.autograd.grad(c.sum(), (x, y), create_graph=True)
         mixed = torch.stack([torch.autograd.grad(by_x[..., k].sum(), y, retain_graph=True)[0] for k in range(d)], 2)

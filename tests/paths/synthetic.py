@@ -7,7 +7,7 @@ from math import erf, exp, pi, sin, sqrt
 import torch
 from torch import Tensor
 
-from gplens.paths.rules import Integrand
+from gplens.paths.integrand import Integrand
 
 Function = Callable[[Tensor], Tensor]
 Known = tuple[Function, float]

@@ -5,7 +5,7 @@ import torch
 from synthetic import NARROW, NOISY, SMOOTH, ZERO, Known, Synthetic, bend, bump, corner, one, waves
 
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.rules import Integral
+from gplens.paths.integrand import Integral
 
 HARD: dict[str, tuple[list[Known], float]] = {
     "smooth": ([SMOOTH, waves(3)], 1.0),

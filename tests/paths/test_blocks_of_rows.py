@@ -5,26 +5,25 @@ import torch
 
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
-from gplens import Stack, memory
+from gplens import Stack
 from gplens.likelihood import Likelihood
 from gplens.links import Sigmoid, Softmax
-from gplens.paths import gradient
+from gplens.paths import blocks
 
 CASES = [EVERY_POSTERIOR[i] for i in (0, 2, 18)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
 @pytest.mark.parametrize("background", [False, True], ids=["own baselines", "a background"])
-def test_results_do_not_depend_on_the_memory_allowed(
+def test_results_do_not_depend_on_the_size_of_blocks(
     case: object, background: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     posterior = Stack((fitted(case, 0)[0], fitted(case, 1)[0]))  # type: ignore[arg-type]
     X, X0 = rows(0, 3)
     baseline = gplens.baselines.Sample(X0) if background else X0
     whole = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
-    monkeypatch.setattr(gradient, "BLOCK", 1)
-    monkeypatch.setattr(memory, "LEAST", 1)
-    pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid(), memory=1)
+    monkeypatch.setattr(blocks, "BLOCK", 1)  # one row at a time
+    pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
     for name in ("values", "prediction", "baseline_prediction"):
         torch.testing.assert_close(getattr(pieces, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
     assert torch.equal(pieces.nodes, whole.nodes)
@@ -61,10 +60,3 @@ def test_class_probabilities_do_not_depend_on_their_neighbours() -> None:
         alone = gplens.explain(stack, X[i : i + 1], baseline=X0[i : i + 1], likelihood=likelihood)
         torch.testing.assert_close(alone.values[0], together.values[i], rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(alone.prediction[0], together.prediction[i], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("bytes_", [0, 1000])
-def test_a_budget_that_is_no_number_of_bytes_is_refused(bytes_: int) -> None:
-    posterior, _ = fitted(EVERY_POSTERIOR[0], 3)
-    with pytest.raises(ValueError, match=r"2\*\*30"):
-        gplens.explain(posterior, rows(3, 1)[0], baseline=0, likelihood=Sigmoid(), memory=bytes_)

@@ -8,10 +8,10 @@ import torch
 
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
+from explanations import all_tensors
 from gplens import Diagonal, Explanation, Full, Mix, Posterior, Process, Samples, Stack, explain
 from gplens.baselines import Sample
 from gplens.expectations.softmax import Softmax, SoftmaxTaylor
-from gplens.explanation.result import tensors_of
 from gplens.kernels import RBF
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, SigmoidTaylor
@@ -96,9 +96,9 @@ def test_slices_files_frames_and_text_have_it_all(request_: Uncertainty, tmp_pat
         part = e[1:]
         e.save(tmp_path / "e")
         loaded = Explanation.load(tmp_path / "e")
-        assert tensors_of(loaded).keys() == tensors_of(e).keys()
-        for name, tensor in tensors_of(e).items():
-            assert torch.equal(getattr(loaded, name), tensor), name
+        assert all_tensors(loaded).keys() == all_tensors(e).keys()
+        for name, tensor in all_tensors(e).items():
+            assert torch.equal(all_tensors(loaded)[name], tensor), name
         for name in ("std", "covariance", "draws"):
             own = getattr(e, name)
             assert own is None or torch.equal(getattr(part, name), own[1:])

@@ -10,7 +10,7 @@ from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
 from gplens import Diagonal, Full, Mix, Samples, Stack, explain
 from gplens.expectations.softmax import MixedSoftmax, Softmax
 from gplens.likelihood import Likelihood
-from gplens.uncertainty import engine
+from gplens.uncertainty import spreads
 from gplens.uncertainty.draws import variance
 from gplens.uncertainty.latent_paths import PathDraws
 from oracles.dense import DensePosterior
@@ -81,7 +81,7 @@ def test_nodes_are_added_until_draws_are_the_larger_error(
     orders: tuple[int, ...], settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three nodes on a path of several lengthscales are too few, and `converged` says so."""
-    monkeypatch.setattr(engine, "ORDERS", orders)
+    monkeypatch.setattr(spreads, "ORDERS", orders)
     stack, dense, X, X0 = model()
     e = explain(stack, X[:1], baseline=-2 * X0[:1], likelihood=Likelihood("softmax", Softmax()), uncertainty=Diagonal())
     assert e.std is not None

@@ -19,7 +19,7 @@ from gplens.adapters.estimators import FittedEstimator
 from gplens.estimators.fitting import Design
 from gplens.estimators.prediction import marginals
 from gplens.estimators.training.options import Training
-from gplens.paths.rules import Rule
+from gplens.paths.integrand import Rule
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
 

@@ -26,7 +26,7 @@ from gplens.estimators.training.options import Training
 from gplens.estimators.training.start import Sites
 from gplens.expectations.softmax.integral import softmax_moments
 from gplens.links import Probit, Sigmoid
-from gplens.paths.rules import Rule
+from gplens.paths.integrand import Rule
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
 

@@ -1,7 +1,8 @@
-"""A target as a function psi(m, v) of the marginals, with its partials: what the engine asks for (MATH 2)."""
+"""The interface of what is explained: a function psi(m, v) of the marginals, with its partial derivatives (MATH 2)."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, final
 
 from jaxtyping import Float
 from torch import Tensor
@@ -10,7 +11,7 @@ from gplens.expectations.link import Link
 from gplens.processes.process import Marginals, Process
 
 ACCURACY = 1e-10
-"""Stated accuracy of the moments of every exact link, relative to 1 + |value|."""
+"""The stated accuracy of the moments of every exact link, relative to 1 + |value|."""
 
 
 class Jet(NamedTuple):
@@ -19,57 +20,52 @@ class Jet(NamedTuple):
     value: Float[Tensor, "b o q"]
     by_m: Float[Tensor, "b o c q"]
     by_v: Float[Tensor, "b o c q"] | None
-    """None where psi does not depend on v, so that nothing of the variance is computed."""
+    """None if psi does not depend on v; nothing of the variance is then computed."""
+
+
+@final
+@dataclass(frozen=True)
+class HyperparameterDraws:
+    """What the outputs of an average over draws of hyper-parameters consist of."""
+
+    expectation: "Expectation"
+    """That of every draw of every output."""
+    outputs: tuple[int, ...]
+    """The outputs of that expectation which belong to the outputs asked for."""
+    counts: tuple[int, ...]
+    """How many of these belong to each output asked for."""
 
 
 class Expectation(ABC):
-    """T(x) = psi(m(x), v(x))."""
+    """T(x) = psi(m(x), v(x)), for one or more outputs.
+
+    A subclass defines `count` and `jet`; every other member has a default.
+    """
 
     @property
     def accuracy(self) -> float:
-        """The error of psi relative to 1 + |psi|; infinite where the derivatives are those of an approximation."""
+        """The error of psi relative to 1 + |psi|; infinite if the derivatives are those of an approximation."""
         return ACCURACY
 
     @property
     def floor(self) -> float:
-        """The absolute error of psi_m and psi_v, beyond rounding, below which no path can be refined."""
+        """The absolute error of psi_m and psi_v, beyond rounding. No path can be refined below it."""
         return 0.0
 
     @property
     def independent(self) -> bool:
-        """Whether psi holds for independent latent functions only."""
+        """Whether psi requires independent latent functions."""
         return False
 
     @property
     def default_tolerance(self) -> float:
-        """What explain() asks for when the user does not."""
+        """The tolerance of explain() if the user gives none."""
         return 1e-6
 
-    def names(self, latents: int) -> tuple[str, ...]:
-        """What the outputs are called."""
-        return tuple(f"output {i}" for i in range(self.count(latents)))
-
-    def within(self, tolerance: float) -> "Expectation":
-        """The expectation to an accuracy that a relative tolerance of attributions wants."""
-        return self
-
-    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> "tuple[Process, Expectation, tuple[int, ...]]":
-        """The same outputs of as few latent functions as they need."""
-        return process, self, outputs
-
-    def link_of(self, output: int) -> Link | None:
-        """The link of an output that is the expectation of a function of its own latent value; else None."""
+    @property
+    def replicates(self) -> int | None:
+        """The number of independent averages over draws; None for an expectation that is not sampled."""
         return None
-
-    def slopes(
-        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
-    ) -> Float[Tensor, "s o l q"]:
-        """dT/df of the random target T(f) at latent paths, averaged over N(0, extra) around them  (5.15)."""
-        raise ValueError(
-            f"{self!r} is not a function of the random latent values but of their distribution (or an approximation "
-            "of one), so that its attributions have no posterior uncertainty. Ask for it without uncertainty=, or "
-            "explain the response or the latent function."
-        )
 
     @abstractmethod
     def count(self, latents: int) -> int:
@@ -77,4 +73,45 @@ class Expectation(ABC):
 
     @abstractmethod
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
-        """psi, psi_m, psi_v for the outputs asked for."""
+        """psi, psi_m and psi_v of the outputs asked for."""
+
+    def names(self, latents: int) -> tuple[str, ...]:
+        """The names of the outputs."""
+        return tuple(f"output {i}" for i in range(self.count(latents)))
+
+    def within(self, tolerance: float) -> "Expectation":
+        """The same with the accuracy that a relative tolerance of attributions requires."""
+        return self
+
+    def narrowed(self, process: Process, outputs: tuple[int, ...]) -> "tuple[Process, Expectation, tuple[int, ...]]":
+        """The same outputs from as few latent functions as they need."""
+        return process, self, outputs
+
+    def refined(self) -> "Expectation | None":
+        """The same with twice the draws; None if it has as many as it may have, or is not sampled."""
+        return None
+
+    def of_mixes(self, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> "Expectation":
+        """The same as a function of the independent latent functions that the outputs are mixes of."""
+        raise ValueError(
+            f"expected independent latent functions for {self!r}, got outputs that are mixes of common ones. Use "
+            "links.Softmax(), which then goes by quasi Monte Carlo."
+        )
+
+    def link_of(self, output: int) -> Link | None:
+        """The link of an output that is E g(f) of one latent function; None for any other output."""
+        return None
+
+    def draws_of(self, outputs: tuple[int, ...]) -> HyperparameterDraws | None:
+        """What outputs that are averages over draws of hyper-parameters consist of; None for any other."""
+        return None
+
+    def slopes(
+        self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
+    ) -> Float[Tensor, "s o l q"]:
+        """dT/df of the random target T(f) at latent paths, averaged over N(0, extra) around them  (5.15)."""
+        raise ValueError(
+            "expected a target that is a function of the random latent values for uncertainty=, got "
+            f"{self!r}, which is a function of their distribution or an approximation: its attributions have no "
+            "posterior uncertainty. Explain it without uncertainty=, or explain the response or the latent function."
+        )

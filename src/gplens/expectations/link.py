@@ -1,4 +1,4 @@
-"""What a link must offer: the Gaussian moments of a function g of the latent value."""
+"""The interface of a link: the Gaussian moments of a function g of the latent value (MATH 2, 5)."""
 
 from abc import ABC, abstractmethod
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Moments(NamedTuple):
 
 
 class PairMoments(NamedTuple):
-    """E_ij = E g^(i)(f) g^(j)(f') for all pairs of the nodes of a path; f at the first node, f' at the second  (5.4).
+    """E_ij = E g^(i)(f) g^(j)(f') for all pairs of nodes of a path, f at the first and f' at the second  (5.4).
 
     E21 and E31 are the transposes of E12 and E13.
     """
@@ -30,7 +30,7 @@ class PairMoments(NamedTuple):
 
 
 class Link(ABC):
-    """g(f), the expected observation given the latent value f; its moments under f ~ N(m, v).
+    """g(f), the expected observation given the latent value f, and its moments under f ~ N(m, v).
 
     With value = E g(f):  d value/dm = E g' = slope,  d value/dv = 1/2 E g'' = curvature / 2  (2.1).
     """
@@ -42,12 +42,12 @@ class Link(ABC):
 
     @property
     def needs_variance(self) -> bool:
-        """False where no moment depends on v, so that the variance is never computed."""
+        """False if no moment depends on v; the variance is then never computed."""
         return True
 
     @property
     def has_pair_moments(self) -> bool:
-        """False where the second derivative jumps, so that error bars have to come from draws."""
+        """False if g'' jumps; error bars then come from draws."""
         return True
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Classes from binary classifiers of their own, normalised to add up to one (MATH 2.14)."""
+"""Classes from one binary classifier each, normalised to add up to one (MATH 2.14)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -15,7 +15,8 @@ from gplens.processes.process import Marginals
 class OneVsRest(Expectation):
     """psi_c = p_c / sum_j p_j,  p_j = E g(f_j): the probabilities of one-versus-rest classifiers  (2.14).
 
-    Normalised after the expectation, so that it is no expectation itself: no posterior uncertainty belongs to it.
+    The normalisation follows the expectation, so that psi itself is not an expectation of a function of the latent
+    values, and its attributions have no posterior uncertainty.
     """
 
     link: Link
@@ -24,17 +25,15 @@ class OneVsRest(Expectation):
 
     def __post_init__(self) -> None:
         if not self.link.exact:
-            raise ValueError(f"OneVsRest wants a link with exact moments; got {self.link!r}.")
+            raise ValueError(f"OneVsRest: expected a link with exact moments, got {self.link!r}.")
 
     def count(self, latents: int) -> int:
-        """One class for each latent function."""
         if latents < 2 or (self.classes is not None and len(self.classes) != latents):
             got = f"{latents} latent functions" + (f" and the classes {self.classes}" if self.classes else "")
-            raise ValueError(f"OneVsRest wants a latent function for each of two classes or more; got {got}.")
+            raise ValueError(f"OneVsRest: expected one latent function for each of two or more classes, got {got}.")
         return latents
 
     def names(self, latents: int) -> tuple[str, ...]:
-        """As given, or class 0, class 1, ..."""
         return self.classes or tuple(f"class {i}" for i in range(latents))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
@@ -43,6 +42,6 @@ class OneVsRest(Expectation):
         p, slope, curvature = self.link.moments(m, v)
         total = p.sum(1, keepdim=True)
         value = (p / total)[:, list(outputs)]
-        own = torch.eye(m.shape[1], dtype=m.dtype)[list(outputs), :, None]
-        by_p = (own - value[:, :, None]) / total[:, None]
+        chosen = torch.eye(m.shape[1], dtype=m.dtype)[list(outputs), :, None]
+        by_p = (chosen - value[:, :, None]) / total[:, None]
         return Jet(value, by_p * slope[:, None], by_p * curvature[:, None] / 2)  # (2.14)

@@ -1,6 +1,6 @@
-"""Explanations as frames, and as shap's explanations; pandas and shap are loaded when they are asked for."""
+"""Explanations as frames and as shap's explanations. narwhals and shap are loaded when they are asked for."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -8,21 +8,29 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gplens.explanation.result import Explanation
+
 if TYPE_CHECKING:
-    import pandas
     import shap
 
-    from gplens.explanation.result import Explanation
+
+def to_frame(explanation: Explanation) -> Any:
+    """Long form, a row for each input, output and feature, in the library that the inputs came in; else in pandas."""
+    import narwhals
+
+    backend: Any = explanation.frame_backend or "pandas"
+    try:
+        return narwhals.from_dict(_columns(explanation), backend=backend).to_native()
+    except ModuleNotFoundError as cause:
+        raise ImportError(
+            f"expected {backend} to be installed for to_frame(), got no module {cause.name}. Run pip install {backend}."
+        ) from cause
 
 
-def to_frame(explanation: "Explanation") -> "pandas.DataFrame":
-    """Long form: a row for each input, output and feature."""
-    import pandas
-
-    e = explanation
+def _columns(e: Explanation) -> dict[str, Any]:
     b, d, c = len(e), len(e.feature_names), 1 if e.output_names is None else len(e.output_names)
     row, output, feature = (grid.flatten() for grid in torch.meshgrid(*map(torch.arange, (b, c, d)), indexing="ij"))
-    columns: dict[str, object] = {"row": row.numpy()}
+    columns: dict[str, Any] = {"row": row.numpy()}
     if e.output_names is not None:
         columns["output"] = [e.output_names[i] for i in output.tolist()]
     columns["feature"] = [e.feature_names[i] for i in feature.tolist()]
@@ -34,20 +42,17 @@ def to_frame(explanation: "Explanation") -> "pandas.DataFrame":
         if (values := getattr(e, name)) is not None:
             columns[name] = values.flatten().numpy()
     for name in ("prediction", "baseline_prediction", "gap"):
-        columns[name] = _by_feature(getattr(e, name), row, output).numpy()
-    return pandas.DataFrame(columns)
+        by_output = getattr(e, name)
+        columns[name] = (by_output[row] if by_output.ndim == 1 else by_output[row, output]).numpy()
+    return columns
 
 
-def _by_feature(by_output: Tensor, row: Tensor, output: Tensor) -> Tensor:
-    return by_output[row] if by_output.ndim == 1 else by_output[row, output]
-
-
-def to_shap(explanation: "Explanation", level: float) -> "shap.Explanation":
-    """Values (b, d), or (b, d, c): shap has outputs last. Bounds where the posterior distribution is known."""
+def to_shap(explanation: Explanation, level: float) -> "shap.Explanation":
+    """Values (b, d), or (b, d, c): shap has outputs last. With bounds if the posterior distribution is known."""
     import shap
 
     e = explanation
-    has_interval = e.draws is not None or (e.gaussian and e.std is not None)
+    has_interval = e.spread is not None and e.spread.has_interval
     lower, upper = map(_outputs_last, e.interval(level)) if has_interval else (None, None)
     return shap.Explanation(
         values=_outputs_last(e.values),

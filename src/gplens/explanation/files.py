@@ -11,39 +11,49 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from gplens.explanation.result import Explanation, Provenance, tensors_of
+from gplens.explanation.result import Explanation, Provenance
+from gplens.explanation.spread import Spread
 
 FORMAT = "gplens explanation"
 VERSION = 1
+OF_SPREAD = {"std": "std", "std_error": "std_error", "covariance": "covariance", "draws": "draws"}
+OF_SPREAD["spread_converged"] = "converged"
+"""Names of the spread's tensors in a file, and in the spread."""
 
 
 def save(explanation: Explanation, path: Path) -> None:
     """A crash leaves the old file or the new one."""
+    spread = explanation.spread
     header = {
         "format": FORMAT,
         "format_version": VERSION,
         "feature_names": explanation.feature_names,
         "output_names": explanation.output_names,
         "background": explanation.background,
-        "joint_draws": explanation.joint_draws,
-        "gaussian": explanation.gaussian,
+        "frame_backend": explanation.frame_backend,
+        "joint_draws": spread is None or spread.joint_draws,
+        "gaussian": spread is not None and spread.gaussian,
         "provenance": asdict(explanation.provenance),
     }
-    tensors = {name: tensor.contiguous() for name, tensor in tensors_of(explanation).items()}
-    content = to_bytes(tensors, metadata={"gplens": json.dumps(header)})
-    write(path, content)
+    tensors = explanation.tensors()
+    if spread is not None:
+        tensors |= {name: spread.tensors()[field] for name, field in OF_SPREAD.items() if field in spread.tensors()}
+    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    write(path, to_bytes(contiguous, metadata={"gplens": json.dumps(header)}))
 
 
 def load(path: Path) -> Explanation:
-    """Read, after checking that the file is whole, ours, and not newer than this version."""
+    """Read, after checking that the file is whole, an explanation, and not newer than this version."""
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
+        raise FileNotFoundError(f"expected a file that Explanation.save wrote, got {path}, which does not exist.")
     try:
         with safe_open(path, framework="pt") as file:
             header, tensors = _header(file.metadata(), path), dict(_tensors(file))
     except SafetensorError as cause:
-        raise ValueError(f"{path} is damaged, or not a file that Explanation.save wrote ({cause}).") from cause
-    return _build(header, tensors, path)
+        raise ValueError(
+            f"expected a file that Explanation.save wrote, got {path}, which is damaged or of another kind ({cause})."
+        ) from cause
+    return _explanation(header, tensors, path)
 
 
 def _tensors(file: Any) -> Iterator[tuple[str, Tensor]]:
@@ -54,17 +64,22 @@ def _tensors(file: Any) -> Iterator[tuple[str, Tensor]]:
 def _header(metadata: dict[str, str] | None, path: Path) -> dict[str, Any]:
     header = json.loads((metadata or {}).get("gplens", "{}"))
     if header.get("format") != FORMAT:
-        raise ValueError(f"{path} is a safetensors file, but not one that Explanation.save wrote.")
+        raise ValueError(f"expected a file that Explanation.save wrote, got {path}, another safetensors file.")
     if header["format_version"] > VERSION:
         got = header["format_version"]
-        raise ValueError(f"{path} has format {got}; this gplens reads up to {VERSION}. Update gplens.")
+        raise ValueError(f"expected format {VERSION} or older, got {path} of format {got}. Update gplens.")
     return header
 
 
-def _build(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> Explanation:
+def _explanation(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> Explanation:
     provenance = dict(header["provenance"])
     provenance["notes"] = tuple(provenance["notes"])
     outputs = header["output_names"]
+    of_spread = {field: tensors.pop(name) for name, field in OF_SPREAD.items() if name in tensors}
+    spread = None
+    if of_spread:
+        given = {"std": None, **of_spread}
+        spread = Spread(**given, joint_draws=header["joint_draws"], gaussian=header["gaussian"])  # pyright: ignore
     try:
         return Explanation(
             **{"error": None, "converged": None, **tensors},  # pyright: ignore[reportArgumentType]
@@ -72,17 +87,17 @@ def _build(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> Ex
             output_names=None if outputs is None else tuple(outputs),
             provenance=Provenance(**provenance),
             background=header["background"],
-            joint_draws=header["joint_draws"],
-            gaussian=header["gaussian"],
+            spread=spread,
+            frame_backend=header.get("frame_backend"),
         )
     except TypeError as cause:
-        raise ValueError(f"{path} lacks a part of an explanation ({cause}).") from cause
+        raise ValueError(f"expected all parts of an explanation, got {path}, which lacks some ({cause}).") from cause
 
 
 def write(path: Path, content: bytes) -> None:
-    """A crash leaves the old file or the new one, and nothing else that would be read."""
+    """Write a file so that a crash leaves the old one or the new one: beside the target, flushed, then renamed."""
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
+        raise FileNotFoundError(f"expected an existing folder for {path.name}, got {path.parent}. Create it first.")
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "wb") as file:

@@ -1,57 +1,58 @@
-"""An explanation as text: what its repr shows."""
-
-from typing import TYPE_CHECKING
+"""An explanation as text, which is its repr."""
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from gplens.explanation import Explanation
+from gplens.explanation.result import Explanation
 
 ROWS = 2
+"""Inputs that are shown."""
 FEATURES = 10
+"""Features of an input that are shown."""
 BAR = 16
+"""Characters of the longest bar."""
 
 
-def describe(explanation: "Explanation") -> str:
+def describe(explanation: Explanation) -> str:
     """A headline, a table for each of the first inputs, and how well the numbers add up."""
     e, p = explanation, explanation.provenance
     outputs = "" if e.output_names is None else f", {_count(len(e.output_names), 'output')}"
     head = f"Explanation of {_count(len(e), 'input')}{outputs}, {_count(len(e.feature_names), 'feature')}: "
-    head += f"{p.target} of {p.model} relative to {p.baseline}"
+    target = p.target if p.output is None else f"{p.target}, {p.output},"
+    head += f"{target} of {p.model} relative to {p.baseline}"
     if len(e) == 0:
         return head
-    tables = [_table(e, i, j) for i in range(min(ROWS, len(e))) for j in _outputs(e, i)]
+    tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
     return "\n".join(part for part in (head, *tables, more, _quality(e)) if part)
 
 
-def _outputs(e: "Explanation", i: int) -> list[int | None]:
-    """A single output, or the most likely of several."""
-    return [None] if e.output_names is None else [int(e.prediction[i].argmax())]
+def _shown_output(e: Explanation, i: int) -> int | None:
+    """The most likely of several outputs; None for a single one."""
+    return None if e.output_names is None else int(e.prediction[i].argmax())
 
 
-def _table(e: "Explanation", i: int, j: int | None) -> str:
-    """Features by size of attribution, with bars to one scale."""
+def _table(e: Explanation, i: int, j: int | None) -> str:
+    """Features by the size of their attributions, with bars on one scale."""
     at = (i,) if j is None else (i, j)
     values, start, end = e.values[at], float(e.baseline_prediction[at]), float(e.prediction[at])
     label = "" if j is None or e.output_names is None else f", {e.output_names[j]}"
     lines = [f"  input {i}{label}: baseline {start:.6g} -> prediction {end:.6g} ({end - start:+.6g})"]
     order = values.abs().argsort(descending=True).tolist()
     width = max(len(e.feature_names[k]) for k in order[:FEATURES])
-    top = max(float(values.abs().max()), torch.finfo(values.dtype).tiny)
+    largest = max(float(values.abs().max()), torch.finfo(values.dtype).tiny)
     for k in order[:FEATURES]:
         value, given = float(values[k]), "" if e.inputs[i, k].isnan() else f"= {float(e.inputs[i, k]):.6g}"
-        bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / top)
-        sure = "" if e.std is None else f" +- {float(e.std[(*at, k)]):<9.3g}"
-        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}{sure}  {bar}".rstrip())
+        bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / largest)
+        deviation = "" if e.std is None else f" +- {float(e.std[(*at, k)]):<9.3g}"
+        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}{deviation}  {bar}".rstrip())
     if len(order) > FEATURES:
         rest = float(values[order[FEATURES:]].sum())
         lines.append(f"    {_count(len(order) - FEATURES, 'other feature')}: {rest:+.5g}")
     return "\n".join(lines)
 
 
-def _quality(e: "Explanation") -> str:
+def _quality(e: Explanation) -> str:
     parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
     if e.error is not None:
         parts.append(f"largest estimated error {float(e.error.max()):.1e}")

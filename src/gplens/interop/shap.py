@@ -1,4 +1,4 @@
-"""shap: its `explainer(X)` call, with the exact attributions of a Gaussian process behind it."""
+"""shap's `explainer(X)` call, with the exact attributions of a Gaussian process behind it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, final
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Explainer:
     """`explainer = Explainer(model, baseline=...)`, then `shap.plots.beeswarm(explainer(X))`.
 
-    The options are those of gplens.explain; `level` is the probability of the bounds that uncertainty= gives.
+    The options are those of gplens.explain. `level` is the probability of the bounds, which uncertainty= gives.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class Explainer:
         self.feature_names, self.level = feature_names, level
 
     def __call__(self, X: Any) -> "shap.Explanation":
-        """The attributions of a table of inputs, as shap has them."""
-        found = explain(
+        """The attributions of a table of inputs, as a shap.Explanation."""
+        explanation = explain(
             self.model,
             X,
             baseline=self.baseline,
@@ -52,4 +52,4 @@ class Explainer:
             uncertainty=self.uncertainty,
             feature_names=self.feature_names,
         )
-        return found.to_shap(level=self.level)
+        return explanation.to_shap(level=self.level)

@@ -11,37 +11,38 @@ from torch import Tensor
 from gplens.kernels.kernel import Kernel
 from gplens.lines.between import Between
 from gplens.lines.line import Line, Section, summed
+from gplens.lines.radial import Support
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Autograd(Kernel):
-    """k as two differentiable functions: all pairs, and k(x, x). Gradients by autograd: O(qnd) a row and slower."""
+    """k as two differentiable functions. Costs O(qnd) a row, and more than a kernel with formulas."""
 
     pairs: Callable[[Float[Tensor, "b d"], Float[Tensor, "n d"]], Float[Tensor, "b n"]]
+    """(X, Z) -> k(x_i, z_j)."""
     variance: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
+    """X -> k(x_i, x_i)."""
     name: str = "a function"
 
     @property
     def autograd(self) -> bool:
-        """Always."""
         return True
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """The given function."""
         return self.pairs(X, Z)
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """The given function."""
         return self.variance(X)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Warped(Kernel):
-    """k(phi(x), phi(z)): a straight path is a curve for k, whose derivatives are d_k = sum_j J_jk d_j'  (1.11).
+    """k(phi(x), phi(z)). A straight path becomes a curve, along which d_k = sum_j J_jk d_j'  (1.11).
 
-    The derivatives of k are its own formulas, at each node along the curve's tangent; J is autograd's. O(qnd) a row.
+    The derivatives of k come from its formulas, at each node along the tangent of the curve, and the Jacobian J of phi
+    from autograd. O(qnd) a row.
     """
 
     kernel: Kernel
@@ -50,38 +51,34 @@ class Warped(Kernel):
 
     @property
     def autograd(self) -> bool:
-        """The Jacobian is."""
         return True
 
     def parts(self) -> tuple[Kernel, ...]:
-        """Those of the kernel inside."""
         return self.kernel.parts()
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """k(phi(x), phi(z))."""
         return self.kernel(self.phi(X), self.phi(Z))
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """k(phi(x), phi(x))."""
         return self.kernel.diagonal(self.phi(X))
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
-        """One tangent for each node."""
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        return Support(Z, parts=(self.kernel.prepare(self.phi(Z)),))
+
+    def section(self, line: Line, support: Support) -> Section:
         tangents, J = self._tangents(line)
-        return _curved(self.kernel.along(tangents, self.phi(Z)), line, J)
+        return _along_curve(self.kernel.section(tangents, support.parts[0]), line, J)
 
     def along_diagonal(self, line: Line) -> Section:
-        """One tangent for each node."""
         tangents, J = self._tangents(line)
-        return _curved(self.kernel.along_diagonal(tangents), line, J)
+        return _along_curve(self.kernel.along_diagonal(tangents), line, J)
 
     def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """That of k, times the Jacobian at x."""
         x, J = self._jacobian(X)
         return self.kernel.gradient(x, self.phi(Y)) @ J
 
     def _between(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
-        """Every pair of nodes has a line of its own, from phi(y) to phi(x)."""
+        """Each pair of nodes gets a line of its own, from phi(y) to phi(x)."""
         (x, Jx), (y, Jy) = self._jacobian(X), self._jacobian(Y)
         ends, starts = x.repeat_interleave(len(y), 0), y.repeat(len(x), 1)
         zero = starts.new_zeros(len(starts), 1)
@@ -90,19 +87,19 @@ class Warped(Kernel):
         def pairs(tensor: Tensor) -> Tensor:
             return tensor[:, 0, 0].unflatten(0, (len(x), len(y)))
 
-        def mixed(full: bool) -> Float[Tensor, "1 q p d *d"]:
-            form = "qek,qpef,pfl->qpkl" if full else "qek,qpef,pfk->qpk"
-            return torch.einsum(form, Jx, pairs(inner.mixed(True)), Jy)[None]
+        def by_both(full: bool) -> Float[Tensor, "1 q p d *d"]:
+            indices = "qek,qpef,pfl->qpkl" if full else "qek,qpef,pfk->qpk"
+            return torch.einsum(indices, Jx, pairs(inner.by_both(True)), Jy)[None]
 
         return Between(
             pairs(inner.values)[None],
             lambda: torch.einsum("qpe,qek->qpk", pairs(inner.by_x), Jx)[None],
             lambda: torch.einsum("qpe,pek->qpk", pairs(inner.by_y), Jy)[None],
-            mixed,
+            by_both,
         )
 
     def _tangents(self, line: Line) -> tuple[Line, Float[Tensor, "bq e d"]]:
-        """phi at every node, with the direction in which it leaves; a kernel that no path may enter sees it."""
+        """phi at every node, with its direction there, so that kernels of categories notice a change; and J."""
         x, J = self._jacobian(line.points().flatten(0, 1))
         d = line.d.repeat_interleave(line.t.shape[1], 0)
         return Line(x, torch.einsum("ned,nd->ne", J, d), x.new_zeros(len(x), 1)), J
@@ -116,12 +113,12 @@ class Warped(Kernel):
         return x.detach(), torch.stack(rows, dim=1)
 
 
-def _curved(inner: Section, line: Line, J: Float[Tensor, "bq e d"]) -> Section:
-    """A section over rows of one node each, as one over lines of many."""
+def _along_curve(inner: Section, line: Line, J: Float[Tensor, "bq e d"]) -> Section:
+    """A section over rows with one node each, as a section over lines with many nodes."""
     shape = line.t.shape
 
     def by_node(W: Float[Tensor, "b p q *rest"]) -> Float[Tensor, "b p q d"]:
-        each = inner.by_node(W.transpose(1, 2).flatten(0, 1).unsqueeze(2))[:, :, 0]
-        return (each @ J).unflatten(0, shape).transpose(1, 2)
+        gradients = inner.by_node(W.transpose(1, 2).flatten(0, 1).unsqueeze(2))[:, :, 0]
+        return (gradients @ J).unflatten(0, shape).transpose(1, 2)
 
     return Section(inner.values[:, 0].unflatten(0, shape), summed(by_node), by_node)

@@ -14,6 +14,7 @@ from gplens.kernels.kernel import Kernel
 from gplens.lines.between import Between, embed_matrix
 from gplens.lines.line import Line, Section
 from gplens.lines.quadratic import Quadratic
+from gplens.lines.radial import Support
 
 
 @final
@@ -25,41 +26,35 @@ class Scale(Kernel):
     variance: Float[Tensor, ""]
 
     def parts(self) -> tuple[Kernel, ...]:
-        """Those of the kernel inside."""
         return self.kernel.parts()
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """variance * k."""
         return self.variance * self.kernel(X, Z)
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """variance * k(x, x)."""
         return self.variance * self.kernel.diagonal(X)
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
-        """variance * k."""
-        return self.kernel.along(line, Z).scaled(self.variance)
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        return self.kernel.prepare(Z)
+
+    def section(self, line: Line, support: Support) -> Section:
+        return self.kernel.section(line, support).scaled(self.variance)
 
     def along_diagonal(self, line: Line) -> Section:
-        """variance * k(x, x)."""
         return self.kernel.along_diagonal(line).scaled(self.variance)
 
     def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """variance * d k."""
         return self.variance * self.kernel.gradient(X, Y)
 
     def between(self, left: Line, right: Line) -> Between:
-        """variance * k."""
         return self.kernel.between(left, right).scaled(self.variance)
 
     def fold(
-        self, left: Line, right: Line, Z: Tensor, H: Tensor, A: Quadratic, *, full: bool
+        self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
-        """variance^2 times that of k."""
-        return self.variance**2 * self.kernel.fold(left, right, Z, H, A, full=full)
+        return self.variance**2 * self.kernel.fold(left, right, support, H, A, full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """As the kernel inside."""
         return self.kernel.length(line)
 
 
@@ -70,55 +65,51 @@ class Compound(Kernel):
     kernels: tuple[Kernel, ...]
 
     join: ClassVar[Callable[[Any, Any], Any]]
-    """The operation on values and on sections."""
+    """The operation, on values and on sections."""
     join_lengths: ClassVar[Callable[[Tensor, Tensor], Tensor]]
 
     def parts(self) -> tuple[Kernel, ...]:
-        """Those of all kernels inside."""
         return tuple(part for kernel in self.kernels for part in kernel.parts())
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """The values, joined."""
         return reduce(self.join, (k(X, Z) for k in self.kernels))
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """The variances, joined."""
         return reduce(self.join, (k.diagonal(X) for k in self.kernels))
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
-        """The sections, joined; their pull-backs follow the rule of a sum or of a product."""
-        return reduce(self.join, (k.along(line, Z) for k in self.kernels))
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        return Support(Z, parts=tuple(k.prepare(Z) for k in self.kernels))
+
+    def section(self, line: Line, support: Support) -> Section:
+        pairs = zip(self.kernels, support.parts, strict=True)
+        return reduce(self.join, (k.section(line, part) for k, part in pairs))
 
     def along_diagonal(self, line: Line) -> Section:
-        """The sections, joined."""
         return reduce(self.join, (k.along_diagonal(line) for k in self.kernels))
 
     def between(self, left: Line, right: Line) -> Between:
-        """The values between nodes, joined with their derivatives."""
         return reduce(self.join, (k.between(left, right) for k in self.kernels))
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """The lengths, joined."""
         return reduce(self.join_lengths, (k.length(line) for k in self.kernels))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Sum(Compound):
-    """k1 + k2 + ...  As long as its longest: the term that forgets first needs the most panels."""
+    """k1 + k2 + ...  Its path length is the largest of the terms': the shortest lengthscale needs the most panels."""
 
     join = staticmethod(add)
     join_lengths = staticmethod(torch.maximum)
 
     def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        """The sum of the terms'."""
         return reduce(add, (k.gradient(X, Y) for k in self.kernels))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Product(Compound):
-    """k1 * k2 * ...  Lengths add as squares, as those of two RBF kernels do."""
+    """k1 * k2 * ...  Squared path lengths add, as those of two RBF kernels do."""
 
     join = staticmethod(mul)
     join_lengths = staticmethod(torch.hypot)
@@ -127,46 +118,41 @@ class Product(Compound):
 @final
 @dataclass(frozen=True, eq=False)
 class ActiveDimensions(Kernel):
-    """k of some of the features; the derivative in the others is exactly zero."""
+    """k of some of the features. The derivatives in the others are exactly zero."""
 
     kernel: Kernel
     dims: Int[Tensor, " k"]
 
     def parts(self) -> tuple[Kernel, ...]:
-        """Those of the kernel inside."""
         return self.kernel.parts()
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """k of the selected columns."""
         return self.kernel(X[:, self.dims], Z[:, self.dims])
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """k of the selected columns."""
         return self.kernel.diagonal(X[:, self.dims])
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
-        """k of the selected columns, its pull-back put back into its places."""
-        inner = self.kernel.along(line.columns(self.dims), Z[:, self.dims])
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        return Support(Z, parts=(self.kernel.prepare(Z[:, self.dims]),))
+
+    def section(self, line: Line, support: Support) -> Section:
+        inner = self.kernel.section(line.columns(self.dims), support.parts[0])
         return inner.embedded(self.dims, line.d.shape[1])
 
     def along_diagonal(self, line: Line) -> Section:
-        """k of the selected columns, its pull-back put back into its places."""
         return self.kernel.along_diagonal(line.columns(self.dims)).embedded(self.dims, line.d.shape[1])
 
     def between(self, left: Line, right: Line) -> Between:
-        """k of the selected columns, its derivatives put back into their places."""
         inner = self.kernel.between(left.columns(self.dims), right.columns(self.dims))
         return inner.embedded(self.dims, left.d.shape[1])
 
     def fold(
-        self, left: Line, right: Line, Z: Tensor, H: Tensor, A: Quadratic, *, full: bool
+        self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
-        """That of the selected columns, put back into its places."""
-        seen = left.columns(self.dims)
-        other = seen if right is left else right.columns(self.dims)  # the same nodes stay the same
-        inner = self.kernel.fold(seen, other, Z[:, self.dims], H, A, full=full)
-        return embed_matrix(inner, self.dims, Z.shape[1], full=full)
+        left_columns = left.columns(self.dims)
+        right_columns = left_columns if right is left else right.columns(self.dims)  # identity says "same nodes"
+        inner = self.kernel.fold(left_columns, right_columns, support.parts[0], H, A, full=full)
+        return embed_matrix(inner, self.dims, left.d.shape[1], full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """As the kernel inside sees the line."""
         return self.kernel.length(line.columns(self.dims))

@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.kernels.kernel import Kernel
 from gplens.lines.line import Line, Section
 from gplens.lines.pull_back import Form, Weights
+from gplens.lines.radial import Support
 from gplens.lines.shapes import Batch
 
 
@@ -19,7 +20,7 @@ class DotProduct(Kernel):
     """k = h(s),  s = sum_k a_k x_k z_k  (4.5f).  O(nd + qn) a row."""
 
     variance: Float[Tensor, " #d"]
-    """a_k: one for each feature, or one for all of them."""
+    """a_k: one for each feature, or a single one for all features."""
 
     @abstractmethod
     def profile(self, s: Batch) -> Batch:
@@ -34,16 +35,14 @@ class DotProduct(Kernel):
         """d2h/ds2."""
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """h(x' diag(a) z)."""
         return self.profile((X * self.variance) @ Z.T)
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """h(x' diag(a) x)."""
         return self.profile((self.variance * X**2).sum(1))
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
-        """s(t) = s0 + t s1;  d_k k = h'(s) a_k z_k, so the sum over q is again taken first."""
-        az = self.variance * Z
+    def section(self, line: Line, support: Support) -> Section:
+        """s(t) = s0 + t s1  and  d_k k = h'(s) a_k z_k, so that the sum over q is again taken first."""
+        az = self.variance * support.Z
         s = (line.x0 @ az.T)[:, None] + line.t[:, :, None] * (line.d @ az.T)[:, None]
         slope = self.slope(s)
 
@@ -53,21 +52,23 @@ class DotProduct(Kernel):
         return Section(self.profile(s), pull_back, lambda W: (W * slope[:, None]) @ az)
 
     def along_diagonal(self, line: Line) -> Section:
-        """s(t) = x(t)' diag(a) x(t), a quadratic in t;  d_k k = 2 h'(s) a_k x_k."""
+        """s(t) = x(t)' diag(a) x(t), a quadratic in t, and  d_k k = 2 h'(s) a_k x_k."""
         ax0, ad = self.variance * line.x0, self.variance * line.d
         s0, s1, s2 = ((u * w).sum(1, keepdim=True) for u, w in ((ax0, line.x0), (ax0, line.d), (ad, line.d)))
         s = s0 + line.t * (2 * s1 + line.t * s2)
 
         def pull_back(weights: Weights) -> Form:
-            W, a = 2 * weights.times(self.slope(s)).whole(), self.variance.to(line.d.dtype).expand(line.d.shape[1])
-            return line.start(W.sum(2), a) + Form(own=(((W * line.t[:, None]).sum(2), a, line.d),))
+            W, a = 2 * weights.times(self.slope(s)).dense(), self.variance.expand(line.d.shape[1])
+            return line.baseline_form(W.sum(2), a) + Form(by_row=(((W * line.t[:, None]).sum(2), a, line.d),))
 
         def by_node(W: Float[Tensor, "b p q"]) -> Float[Tensor, "b p q d"]:
             return (2 * W * self.slope(s)[:, None])[..., None] * (self.variance * line.points())[:, None]
 
         return Section(self.profile(s), pull_back, by_node)
 
-    def _mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool) -> Float[Tensor, "u w d *d"]:
+    def cross_derivatives(
+        self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool
+    ) -> Float[Tensor, "u w d *d"]:
         """h' a_k delta_kl + h'' a_k y_k a_l x_l  (5.12b)."""
         s, a = (X * self.variance) @ Y.T, self.variance.expand(X.shape[1])
         slope, bend, left, right = self.slope(s)[..., None], self.bend(s)[..., None], (a * Y)[None], (a * X)[:, None]
@@ -76,7 +77,7 @@ class DotProduct(Kernel):
         return slope[..., None] * torch.diag(a) + bend[..., None] * left[..., None] * right[..., None, :]
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """Zero: a polynomial in t has no scale that could be stepped over."""
+        """Zero: a polynomial in t has no lengthscale."""
         return torch.zeros_like(line.d[:, 0])
 
 
@@ -86,36 +87,30 @@ class Linear(DotProduct):
     """k = sum_k a_k x_k z_k."""
 
     def profile(self, s: Batch) -> Batch:
-        """s."""
         return s
 
     def slope(self, s: Batch) -> Batch:
-        """1."""
         return torch.ones_like(s)
 
     def bend(self, s: Batch) -> Batch:
-        """0."""
         return torch.zeros_like(s)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Polynomial(DotProduct):
-    """k = (s + offset)^power,  s = sum_k a_k x_k z_k,  power a whole number >= 1."""
+    """k = (s + offset)^power,  s = sum_k a_k x_k z_k,  for an integer power >= 1."""
 
     offset: Float[Tensor, ""]
     power: int
 
     def profile(self, s: Batch) -> Batch:
-        """(s + offset)^power."""
         return (s + self.offset) ** self.power
 
     def slope(self, s: Batch) -> Batch:
-        """power (s + offset)^(power - 1)."""
         return self.power * (s + self.offset) ** (self.power - 1)
 
     def bend(self, s: Batch) -> Batch:
-        """power (power - 1) (s + offset)^(power - 2)."""
         if self.power == 1:
             return torch.zeros_like(s)
         return self.power * (self.power - 1) * (s + self.offset) ** (self.power - 2)

@@ -17,7 +17,7 @@ class Matern32(Stationary):
 
     @property
     def smooth(self) -> bool:
-        """Odd powers of r begin at the third, or the fifth."""
+        """Its expansion in r has odd powers."""
         return False
 
     def profile(self, r2: Batch) -> Batch:
@@ -30,7 +30,6 @@ class Matern32(Stationary):
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
     def jet(self, r2: Batch) -> tuple[Batch, Batch]:
-        """One root and one exponential for both."""
         s = sqrt(3) * r2.sqrt()
         e = torch.exp(-s)
         return (1 + s) * e, -1.5 * e
@@ -48,7 +47,7 @@ class Matern52(Stationary):
 
     @property
     def smooth(self) -> bool:
-        """Odd powers of r begin at the third, or the fifth."""
+        """Its expansion in r has odd powers."""
         return False
 
     def profile(self, r2: Batch) -> Batch:
@@ -62,7 +61,6 @@ class Matern52(Stationary):
         return -5 / 6 * (1 + s) * torch.exp(-s)
 
     def jet(self, r2: Batch) -> tuple[Batch, Batch]:
-        """One root and one exponential for both."""
         s = sqrt(5) * r2.sqrt()
         e = torch.exp(-s)
         return (1 + s + s**2 / 3) * e, -5 / 6 * (1 + s) * e
@@ -74,7 +72,7 @@ class Matern52(Stationary):
 
 
 TINY = 1e-12
-"""Distances s up to this one are taken as zero, before K_nu overflows (beyond 1e-15 for nu = 20)."""
+"""Distances s up to this one count as zero: K_nu overflows below 1e-15 for nu = 20."""
 
 
 @final
@@ -83,7 +81,7 @@ class Matern(Stationary):
     """k = M_nu(s),  M_nu(s) = 2^(1-nu)/Gamma(nu) s^nu K_nu(s),  s = sqrt(2 nu) r,  nu > 1  (4.5i).
 
     dk/dr2 = -nu/(2(nu-1)) M_(nu-1)(s), because d[s^nu K_nu]/ds = -s^nu K_(nu-1). The Bessel function is scipy's, which
-    must be installed; for nu = 3/2 and 5/2 use `Matern32` and `Matern52`, which have closed forms.
+    has to be installed. For nu = 3/2 and 5/2 use `Matern32` and `Matern52`, which have closed forms.
     """
 
     nu: float | int
@@ -92,13 +90,13 @@ class Matern(Stationary):
         super().__post_init__()
         if not 1 < self.nu <= 20:
             raise ValueError(
-                f"Matern wants 1 < nu <= 20; got {self.nu}. At 1 and below its functions have no derivative; "
-                "beyond 20 it differs from gplens.kernels.RBF by less than 0.012, and K_nu leaves the range of float64."
+                f"Matern: expected 1 < nu <= 20, got nu={self.nu}. For nu <= 1 its functions have no derivative. For "
+                "nu > 20 use gplens.kernels.RBF, which differs by less than 0.012; K_nu leaves the range of float64."
             )
 
     @property
     def smooth(self) -> bool:
-        """Powers of r that are not even begin at 2 nu."""
+        """Its expansion in r has powers that are not even."""
         return False
 
     def profile(self, r2: Batch) -> Batch:
@@ -116,7 +114,7 @@ class Matern(Stationary):
         return self._scaled(r2, self.nu, abs(self.nu - 2), factor, limit=0.0)
 
     def _scaled(self, r2: Batch, power: float | int, order: float | int, factor: float, limit: float) -> Batch:
-        """factor s^power K_order(s), and its limit at s = 0."""
+        """factor s^power K_order(s), with its limit at s = 0."""
         s = (2 * self.nu * r2).sqrt()
         far = s > TINY
         s = torch.where(far, s, 1)
@@ -125,6 +123,6 @@ class Matern(Stationary):
 
 def _bessel(order: float | int, s: Batch) -> Batch:
     """K_order(s)."""
-    from scipy.special import kv  # not a dependency of gplens: it comes with the hosts that have such kernels
+    from scipy.special import kv  # not a dependency of gplens; the hosts that have such kernels bring it
 
     return torch.as_tensor(kv(order, s.numpy()))

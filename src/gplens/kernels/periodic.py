@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.kernels.kernel import Kernel
 from gplens.kernels.stationary import Stationary
 from gplens.lines.line import Line, Section, constant_section, summed
+from gplens.lines.radial import Support
 from gplens.lines.shapes import Batch
 
 
@@ -20,26 +21,26 @@ class Periodic(Kernel):
     """k = exp(-2 sum_k sin^2(pi (x_k - z_k)/p_k) / l_k) = exp(sum_k (cos(a_k - b_k) - 1) / l_k)  (4.5g).
 
     With a = 2 pi x/p and b = 2 pi z/p, cos(a - b) = cos a cos b + sin a sin b is a matrix product, and so is its
-    gradient. There is no structure along a line: O(qnd) a row.
+    gradient. It has no structure along a line: O(qnd) a row.
     """
 
     lengthscale: Float[Tensor, " #d"]
-    """l_k: divides the squared sine, not squared itself, as in GPyTorch."""
+    """l_k divides the squared sine and is not squared itself, as in GPyTorch."""
     period: Float[Tensor, " #d"]
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """The kernel from the sines, feature by feature, so that k(x, x) = 1 exactly."""
+        """From the sines, feature by feature, so that k(x, x) = 1 exactly."""
         phase = pi * (X[:, None] - Z) / self.period
         return torch.exp(-2 * (torch.sin(phase) ** 2 / self.lengthscale).sum(2))
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """One."""
         return torch.ones_like(X[:, 0])
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
+    def section(self, line: Line, support: Support) -> Section:
         """d_k k = -(2 pi / (p_k l_k)) sin(a_k - b_k) k."""
+        Z = support.Z
         rate, inverse = 2 * pi / self.period, (1 / self.lengthscale).expand(Z.shape[1])
-        centre = Z.mean(0)  # differences do not see a shift; centring keeps their digits
+        centre = Z.mean(0)  # differences do not depend on a shift, and centring keeps their digits
         a, b = rate * Line(line.x0 - centre, line.d, line.t).points(), rate * (Z - centre)
         cos_a, sin_a, cos_b, sin_b = a.cos(), a.sin(), b.cos(), b.sin()
         k = torch.exp((cos_a * inverse) @ cos_b.T + (sin_a * inverse) @ sin_b.T - inverse.sum())
@@ -51,10 +52,11 @@ class Periodic(Kernel):
         return Section(k, summed(by_node), by_node)
 
     def along_diagonal(self, line: Line) -> Section:
-        """Constant one."""
         return constant_section(torch.ones_like(line.t), line.d.shape[1])
 
-    def _mixed(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool) -> Float[Tensor, "u w d *d"]:
+    def cross_derivatives(
+        self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool
+    ) -> Float[Tensor, "u w d *d"]:
         """k (rate_k^2 cos(a_k - b_k) / l_k delta_kl - D_k D_l),  D = (rate/l) sin(a - b)  (5.12c)."""
         rate = 2 * pi / self.period
         angle = rate * (X[:, None] - Y)
@@ -65,7 +67,7 @@ class Periodic(Kernel):
         return k[..., None] * (torch.diag_embed(curve) - D[..., None] * D[..., None, :])
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """Half turns, each as long as its sharpest peak is narrow: sum_k 2 |d_k| / p_k max(1, l_k^-1/2)."""
+        """Half periods, each counted by the width of its peak: sum_k 2 |d_k| / p_k max(1, l_k^-1/2)."""
         return (2 * (line.d / self.period).abs() * self.lengthscale.rsqrt().clamp(min=1)).sum(1)
 
 
@@ -99,7 +101,7 @@ class RadialPeriodic(Stationary):
         return 2 * pi**2 / self.width**2
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """Half turns, each as long as its peak is narrow: 2 |d| / p max(1, 1/w)."""
+        """Half periods, each counted by the width of its peak: 2 |d| / p max(1, 1/w)."""
         return 2 * super().length(line) * (1 / self.width).clamp(min=1)
 
 

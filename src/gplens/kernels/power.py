@@ -8,44 +8,44 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels.kernel import Kernel
-from gplens.lines.between import Between, Pairs
+from gplens.lines.between import Between, PairMatrix
 from gplens.lines.line import Line, Section
+from gplens.lines.radial import Support
 from gplens.lines.shapes import Batch
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Power(Kernel):
-    """k^p;  d k^p = p k^(p-1) dk  (4.5j). A power that is not a whole number wants a kernel that is never negative."""
+    """k^p, with  d k^p = p k^(p-1) dk  (4.5j). A non-integer p requires a kernel that is never negative."""
 
     kernel: Kernel
     exponent: float | int
 
     def __post_init__(self) -> None:
         if not self.exponent > 0:
-            raise ValueError(f"Power wants an exponent above zero; got {self.exponent}.")
+            raise ValueError(f"Power: expected an exponent > 0, got {self.exponent}.")
 
     def parts(self) -> tuple[Kernel, ...]:
-        """Those of the kernel inside."""
         return self.kernel.parts()
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """k^p."""
         return self._raise(self.kernel(X, Z), 0)
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """k(x, x)^p."""
         return self._raise(self.kernel.diagonal(X), 0)
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
-        """The inner section, its pull-back weighted with p k^(p-1)."""
-        return self._section(self.kernel.along(line, Z))
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        return self.kernel.prepare(Z)
+
+    def section(self, line: Line, support: Support) -> Section:
+        return self._raised(self.kernel.section(line, support))
 
     def along_diagonal(self, line: Line) -> Section:
-        """The same for k(x, x)."""
-        return self._section(self.kernel.along_diagonal(line))
+        return self._raised(self.kernel.along_diagonal(line))
 
-    def _section(self, inner: Section) -> Section:
+    def _raised(self, inner: Section) -> Section:
+        """The inner section to the power p; its pull-back has the additional weight p k^(p-1)."""
         slope = self._raise(inner.values, 1)
         return Section(
             self._raise(inner.values, 0),
@@ -58,21 +58,21 @@ class Power(Kernel):
         inner = self.kernel.between(left, right)
         first, second = (self._raise(inner.values, order)[..., None] for order in (1, 2))
 
-        def mixed(full: bool) -> Pairs:
+        def by_both(full: bool) -> PairMatrix:
             if not full:
-                return first * inner.mixed(False) + second * inner.by_x * inner.by_y
+                return first * inner.by_both(False) + second * inner.by_x * inner.by_y
             outer = inner.by_x[..., None] * inner.by_y[..., None, :]
-            return first[..., None] * inner.mixed(True) + second[..., None] * outer
+            return first[..., None] * inner.by_both(True) + second[..., None] * outer
 
         values = self._raise(inner.values, 0)
-        return Between(values, lambda: first * inner.by_x, lambda: first * inner.by_y, mixed)
+        return Between(values, lambda: first * inner.by_x, lambda: first * inner.by_y, by_both)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """sqrt(p) times as long, as a power of the RBF kernel is; no shorter than the kernel inside."""
+        """sqrt(p) times that of the inner kernel, as for powers of an RBF kernel, and no less than the inner one."""
         return self.kernel.length(line) * max(1.0, self.exponent) ** 0.5
 
     def _raise(self, k: Batch, order: int) -> Batch:
-        """The order-th derivative of k^p by k. A whole power is a polynomial; any other is zero where k vanishes."""
+        """The order-th derivative of k^p by k. For an integer p a polynomial; for any other zero where k is zero."""
         factor, p = 1.0, float(self.exponent)
         for _ in range(order):
             factor, p = factor * p, p - 1
@@ -80,7 +80,7 @@ class Power(Kernel):
             return factor * k**p if factor else torch.zeros_like(k)
         if bool((k < 0).any()):
             raise ArithmeticError(
-                f"k is {float(k.min()):.3g} at some points, of which the power {self.exponent:g} is not a real number. "
-                "A whole exponent was wanted, or a kernel that is never negative."
+                f"Power({self.exponent:g}): expected a kernel that is never negative, got k = {float(k.min()):.3g}. "
+                "Use an integer exponent, or another kernel."
             )
         return torch.where(k > 0, factor * k.clamp(min=torch.finfo(k.dtype).tiny) ** p, 0)

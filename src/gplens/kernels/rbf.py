@@ -25,7 +25,6 @@ class RBF(Stationary):
         return -torch.exp(-r2 / 2) / 2
 
     def jet(self, r2: Batch) -> tuple[Batch, Batch]:
-        """One exponential for both."""
         h = torch.exp(-0.5 * r2)
         return h, -0.5 * h
 

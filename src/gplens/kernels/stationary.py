@@ -1,8 +1,7 @@
-"""Kernels h(r2) of the scaled squared distance: along a line r2 is a quadratic in t (MATH 4.3)."""
+"""Kernels h(r2) of the scaled squared distance, which is a quadratic in t along a line (MATH 4.3)."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from weakref import ref
 
 import torch
 from jaxtyping import Float
@@ -12,7 +11,7 @@ from gplens.kernels.kernel import Kernel
 from gplens.lines.between import Between
 from gplens.lines.line import Line, Section, constant_section
 from gplens.lines.quadratic import Quadratic
-from gplens.lines.radial import Points, Profile, Radial
+from gplens.lines.radial import Points, Profile, Radial, Support
 from gplens.lines.shapes import Batch
 
 
@@ -21,40 +20,41 @@ class Stationary(Kernel, Profile):
     """k = h(r2),  r2 = sum_k (x_k - z_k)^2 / l_k^2.  O(nd + qn) a row for values and for the pull-back."""
 
     lengthscale: Float[Tensor, " #d"]
-    """One for each feature, or one for all of them."""
+    """One for each feature, or a single one for all features."""
 
     def __post_init__(self) -> None:
         if not bool((self.lengthscale > 0).all()):
-            raise ValueError(f"{type(self).__name__} wants lengthscales above zero; got {self.lengthscale.tolist()}.")
+            raise ValueError(f"{type(self).__name__}: expected lengthscales > 0, got {self.lengthscale.tolist()}.")
 
     @abstractmethod
     def bend(self, r2: Batch) -> Batch:
-        """4 r2 d2h/dr2^2, which is finite, and zero at r2 = 0, for all of them."""
+        """4 r2 d2h/dr2^2, which is finite everywhere and zero at r2 = 0."""
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """h(r2) with the distances summed feature by feature, so that r2(x, x) = 0 exactly."""
+        """h(r2), with differences taken feature by feature, so that r2(x, x) = 0 exactly."""
         scale = self.lengthscale
         distance = torch.cdist(X / scale, Z / scale, compute_mode="donot_use_mm_for_euclid_dist")
         return self.profile(distance**2)
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        """h(0) = 1."""
         return torch.ones_like(X[:, 0])
 
-    def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
-        """r2(t) = a + 2 b t + c t^2; the sum over q is taken before the features are touched (4.3)."""
-        return Radial.of(self._points(Z), line).section(self)
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        if len(self.lengthscale) not in (1, Z.shape[1]):
+            raise ValueError(
+                f"{type(self).__name__}: expected support points with {len(self.lengthscale)} features, one for each "
+                f"lengthscale, got {Z.shape[1]}."
+            )
+        return Support(Z, Points.of(Z, self.lengthscale))
 
-    def _points(self, Z: Float[Tensor, "n d"]) -> Points:
-        """The support points scaled, kept until they or others come next: all blocks of a table share them."""
-        kept = vars(self).get("_kept")
-        if kept is None or kept[0]() is not Z or kept[1] != Z._version:
-            kept = ref(Z), Z._version, Points.of(Z, self.lengthscale)
-            object.__setattr__(self, "_kept", kept)
-        return kept[2]
+    def section(self, line: Line, support: Support) -> Section:
+        return self._radial(line, support).section(self)
+
+    def _radial(self, line: Line, support: Support) -> Radial:
+        assert support.points is not None
+        return Radial.of(support.points, line)
 
     def along_diagonal(self, line: Line) -> Section:
-        """Constant one."""
         return constant_section(torch.ones_like(line.t), line.d.shape[1])
 
     def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
@@ -63,7 +63,7 @@ class Stationary(Kernel, Profile):
         return 2 * self.slope((e**2).sum(2))[..., None] * e / self.lengthscale
 
     def between(self, left: Line, right: Line) -> Between:
-        """-2 h' delta_kl / l_k^2 - 4 h'' e_k e_l / (l_k l_l),  e = (t - s) d / l  (5.12a): one direction for a row."""
+        """-2 h' delta_kl / l_k^2 - 4 h'' e_k e_l / (l_k l_l),  e = (t - s) d / l  (5.12a): one direction a row."""
         e, rho = left.d / self.lengthscale, self.lengthscale.expand(left.d.shape[1]) ** -2
         gap, norm2 = left.t[:, :, None] - right.t[:, None], (e**2).sum(1)
         r2 = gap**2 * norm2[:, None, None]
@@ -72,10 +72,10 @@ class Stationary(Kernel, Profile):
         along = (slope * gap)[..., None]
 
         def matrix(isotropic: Float[Tensor, "b *qp"], ahead: Float[Tensor, "b *qp"], full: bool) -> Tensor:
-            own = unit.view(len(unit), *[1] * (isotropic.ndim - 1), -1)
+            u = unit.view(len(unit), *[1] * (isotropic.ndim - 1), -1)
             if not full:
-                return isotropic[..., None] * rho - ahead[..., None] * own**2
-            outer = ahead[..., None, None] * own[..., None] * own[..., None, :]
+                return isotropic[..., None] * rho - ahead[..., None] * u**2
+            outer = ahead[..., None, None] * u[..., None] * u[..., None, :]
             return isotropic[..., None, None] * torch.diag(rho) - outer
 
         return Between(
@@ -87,21 +87,14 @@ class Stationary(Kernel, Profile):
         )
 
     def fold(
-        self,
-        left: Line,
-        right: Line,
-        Z: Float[Tensor, "n d"],
-        H: Float[Tensor, "b q p"],
-        A: Quadratic,
-        *,
-        full: bool,
+        self, left: Line, right: Line, support: Support, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
-        """The sums over both nodes taken before the features are touched: O(q n^2 + n^2 d) a row  (5.13a)."""
+        """Sums over both nodes come before any product with features: O(q n^2 + n^2 d) a row  (5.13a)."""
         if not A.keeps_digits:
-            return super().fold(left, right, Z, H, A, full=full)
-        first = Radial.of(self._points(Z), left)
-        second = first if right is left else Radial.of(self._points(Z), right)
-        return first.fold(self, second, H, A.matrix[0], full=full)
+            return super().fold(left, right, support, H, A, full=full)
+        left_distances = self._radial(left, support)
+        right_distances = left_distances if right is left else self._radial(right, support)
+        return left_distances.fold(self, right_distances, H, A.matrix[0], full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """|d| in lengthscales."""

@@ -1,4 +1,4 @@
-"""A kernel between the nodes of lines, row by row, with the derivatives in both arguments (MATH 5.12)."""
+"""A kernel between the nodes of two lines, with its derivatives in both arguments (MATH 5.12)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,66 +11,66 @@ from torch import Tensor
 
 from gplens.lines.pull_back import embed
 
-Pairs = Float[Tensor, "b q p d *d"]
-"""Features by features for each pair of nodes, or the diagonal of that."""
+PairMatrix = Float[Tensor, "b q p d *d"]
+"""A matrix over pairs of features for each pair of nodes, or its diagonal."""
 Matrix = Float[Tensor, "b d *d"]
-"""The same after a sum over pairs of nodes."""
+"""The same, summed over the pairs of nodes."""
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Between:
-    """k(x_q, y_p) for nodes x_q and y_p of one line in each row. Adds and multiplies as functions do."""
+    """k(x_q, y_p) for nodes x_q and y_p that lie on one line in each row. Adds and multiplies as functions do."""
 
     values: Float[Tensor, "b q p"]
     in_x: Callable[[], Float[Tensor, "b q p d"]]
-    """What `by_x` is."""
+    """Computes `by_x`."""
     in_y: Callable[[], Float[Tensor, "b q p d"]]
-    """What `by_y` is."""
-    mixed: Callable[[bool], Pairs]
-    """d_k d_l' k(x_q, y_p), for all pairs of features, or for k = l alone."""
+    """Computes `by_y`."""
+    by_both: Callable[[bool], PairMatrix]
+    """full -> d_k d_l' k(x_q, y_p), for all pairs of features if full, else for k = l."""
     summed: Callable[[Float[Tensor, "b q p"], bool], Matrix] | None = None
-    """A quicker way to  sum_qp H_qp d_k d_l' k(x_q, y_p), where the kernel has one."""
+    """A faster way to  sum_qp H_qp d_k d_l' k(x_q, y_p), if the kernel has one."""
 
     @cached_property
     def by_x(self) -> Float[Tensor, "b q p d"]:
-        """d_k k(x_q, y_p), computed once and only if it is looked at."""
+        """d_k k(x_q, y_p), computed on first use."""
         return self.in_x()
 
     @cached_property
     def by_y(self) -> Float[Tensor, "b q p d"]:
-        """d_l' k(x_q, y_p), computed once and only if it is looked at."""
+        """d_l' k(x_q, y_p), computed on first use."""
         return self.in_y()
 
-    def mixed_sum(self, H: Float[Tensor, "b q p"], *, full: bool) -> Matrix:
+    def by_both_sum(self, H: Float[Tensor, "b q p"], *, full: bool) -> Matrix:
         """sum_qp H_qp d_k d_l' k(x_q, y_p)."""
         if self.summed is not None:
             return self.summed(H, full)
-        return torch.einsum("bqp,bqp...->b...", H, self.mixed(full))
+        return torch.einsum("bqp,bqp...->b...", H, self.by_both(full))
 
     def __add__(self, other: "Between") -> "Between":
         return Between(
             self.values + other.values,
             lambda: self.by_x + other.by_x,
             lambda: self.by_y + other.by_y,
-            lambda full: self.mixed(full) + other.mixed(full),
-            lambda H, full: self.mixed_sum(H, full=full) + other.mixed_sum(H, full=full),
+            lambda full: self.by_both(full) + other.by_both(full),
+            lambda H, full: self.by_both_sum(H, full=full) + other.by_both_sum(H, full=full),
         )
 
     def __mul__(self, other: "Between") -> "Between":
         """The product rule, twice."""
         left, right = self.values[..., None], other.values[..., None]
 
-        def mixed(full: bool) -> Pairs:
+        def by_both(full: bool) -> PairMatrix:
             one = (..., None, None) if full else (..., None)
             crossed = _outer(self.by_x, other.by_y, full) + _outer(other.by_x, self.by_y, full)
-            return self.values[one] * other.mixed(full) + other.values[one] * self.mixed(full) + crossed
+            return self.values[one] * other.by_both(full) + other.values[one] * self.by_both(full) + crossed
 
         return Between(
             self.values * other.values,
             lambda: self.by_x * right + other.by_x * left,
             lambda: self.by_y * right + other.by_y * left,
-            mixed,
+            by_both,
         )
 
     def scaled(self, factor: Float[Tensor, ""]) -> "Between":
@@ -79,38 +79,38 @@ class Between:
             factor * self.values,
             lambda: factor * self.by_x,
             lambda: factor * self.by_y,
-            lambda full: factor * self.mixed(full),
-            lambda H, full: factor * self.mixed_sum(H, full=full),
+            lambda full: factor * self.by_both(full),
+            lambda H, full: factor * self.by_both_sum(H, full=full),
         )
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Between":
-        """k of some of the features as one of all of them: the others have derivative zero."""
+        """A kernel of the features `dims` as one of all features; the derivatives in the others are zero."""
         return Between(
             self.values,
             lambda: embed(self.by_x, dims, features),
             lambda: embed(self.by_y, dims, features),
-            lambda full: embed_matrix(self.mixed(full), dims, features, full=full),
-            lambda H, full: embed_matrix(self.mixed_sum(H, full=full), dims, features, full=full),
+            lambda full: embed_matrix(self.by_both(full), dims, features, full=full),
+            lambda H, full: embed_matrix(self.by_both_sum(H, full=full), dims, features, full=full),
         )
 
 
 def embed_matrix(
     inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int, *, full: bool
 ) -> Float[Tensor, "*larger d"]:
-    """Rows, and where there are both also columns, put into their places."""
+    """Rows, and columns if there are both, written into their places among all features; zeros elsewhere."""
     inner = embed(inner, dims, features)
     return embed(inner.mT, dims, features).mT if full else inner
 
 
-def _outer(left: Float[Tensor, "b q p d"], right: Float[Tensor, "b q p d"], full: bool) -> Pairs:
+def _outer(left: Float[Tensor, "b q p d"], right: Float[Tensor, "b q p d"], full: bool) -> PairMatrix:
     return left[..., None] * right[..., None, :] if full else left * right
 
 
 def stack(rows: list[Between]) -> Between:
-    """Rows that were computed one by one."""
+    """One Between from rows that were computed one by one."""
     return Between(
         torch.cat([row.values for row in rows]),
         lambda: torch.cat([row.by_x for row in rows]),
         lambda: torch.cat([row.by_y for row in rows]),
-        lambda full: torch.cat([row.mixed(full) for row in rows]),
+        lambda full: torch.cat([row.by_both(full) for row in rows]),
     )

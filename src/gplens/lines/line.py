@@ -14,35 +14,36 @@ from gplens.lines.pull_back import Form, Weights, embed
 @final
 @dataclass(frozen=True)
 class Line:
-    """x(t) = x0 + t d at the nodes t, for b rows at once. A baseline shared by all rows is one row."""
+    """x(t) = x0 + t d at the nodes t, for b rows at once. A baseline that all rows share is stored as one row."""
 
     x0: Float[Tensor, "#b d"]
     d: Float[Tensor, "b d"]
     t: Float[Tensor, "b q"]
 
+    @staticmethod
+    def at(X: Float[Tensor, "b d"]) -> "Line":
+        """The points X themselves, as lines with a single node."""
+        return Line(X, torch.zeros_like(X), X.new_zeros(X.shape[0], 1))
+
     def points(self) -> Float[Tensor, "b q d"]:
-        """All of the nodes as inputs. O(qd) per row: only for functions without structure along a line."""
+        """All nodes as inputs. Costs O(qd) a row: only for functions without structure along a line."""
         return self.x0[:, None, :] + self.t[:, :, None] * self.d[:, None, :]
 
     def columns(self, dims: Int[Tensor, " k"]) -> "Line":
-        """The same line seen in some of the features."""
+        """The same line in some of the features."""
         return Line(self.x0[:, dims], self.d[:, dims], self.t)
 
-    def start(self, C: Float[Tensor, "b p"], factor: Float[Tensor, " d"]) -> Form:
-        """C factor o x0: one row for all where the baseline is shared."""
+    def baseline_form(self, C: Float[Tensor, "b p"], factor: Float[Tensor, " d"]) -> Form:
+        """C (factor o x0) as a form: one shared row if all rows share the baseline."""
         if len(self.x0) == 1:
             return Form(shared=((C[..., None], factor * self.x0),))
-        return Form(own=((C, factor, self.x0),))
+        return Form(by_row=((C, factor, self.x0),))
 
     def split(self, rows: int) -> "list[Line]":
-        """The same lines in blocks of rows."""
-        starts = [self.x0] * -(-len(self.d) // rows) if len(self.x0) == 1 else self.x0.split(rows)
-        return [Line(*piece) for piece in zip(starts, self.d.split(rows), self.t.split(rows), strict=True)]
-
-    @staticmethod
-    def at(X: Float[Tensor, "b d"]) -> "Line":
-        """The points X themselves, as lines of one node."""
-        return Line(X, torch.zeros_like(X), X.new_zeros(X.shape[0], 1))
+        """The same lines in blocks of `rows` rows."""
+        blocks = -(-len(self.d) // rows)
+        baselines = [self.x0] * blocks if len(self.x0) == 1 else self.x0.split(rows)
+        return [Line(*block) for block in zip(baselines, self.d.split(rows), self.t.split(rows), strict=True)]
 
 
 PullBack = Callable[[Weights], Form]
@@ -52,12 +53,12 @@ ByNode = Callable[[Float[Tensor, "b p q *rest"]], Float[Tensor, "b p q d"]]
 @final
 @dataclass(frozen=True)
 class Section:
-    """A function h(x) (one value per node, or one for each support point) along a line.
+    """A function h(x) along a line: one value per node, or one for each node and support point.
 
-    `pull_back(W)` is the vector-Jacobian product  sum_{q,rest} W_{q,rest} d_k h_rest(x_q)  for p channels of weights at
-    once; what comes back is a Form, so that sums of sections are multiplied out once. `by_node(W)` is the same before
-    the sum over q, at q times the price.
-    Sections add and multiply as functions do, which is all that composite kernels need.
+    `pull_back(W)` is the vector-Jacobian product  sum_{q,rest} W_{q,rest} d_k h_rest(x_q)  for p channels of weights.
+    It returns a Form, so that a sum of sections is multiplied out only once. `by_node(W)` is the same product before
+    the sum over q, and costs q times as much. Sections add and multiply as functions do, which is all that composite
+    kernels need.
     """
 
     values: Float[Tensor, "b q *rest"]
@@ -86,7 +87,7 @@ class Section:
         )
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Section":
-        """A section over some of the features as one over all of them: the others have derivative zero."""
+        """A section over the features `dims` as one over all features; the derivatives in the others are zero."""
         return Section(
             self.values,
             lambda W: self.pull_back(W).embedded(dims, features),
@@ -95,7 +96,7 @@ class Section:
 
 
 def constant_section(values: Float[Tensor, "b q *rest"], features: int) -> Section:
-    """A function that does not change along the line."""
+    """The section of a function whose derivatives are zero."""
     return Section(
         values,
         lambda W: Form(),
@@ -104,7 +105,7 @@ def constant_section(values: Float[Tensor, "b q *rest"], features: int) -> Secti
 
 
 def autograd_section(function: Callable[[Float[Tensor, "b q d"]], Float[Tensor, "b q *rest"]], line: Line) -> Section:
-    """Any differentiable function of the points, its pull-back by reverse-mode autograd. O(qd) memory per row."""
+    """The section of any differentiable function, pulled back by reverse-mode autograd. O(qd) memory a row."""
     with torch.enable_grad():
         x = line.points().detach().requires_grad_()
         values = function(x)
@@ -122,5 +123,5 @@ def autograd_section(function: Callable[[Float[Tensor, "b q d"]], Float[Tensor, 
 
 
 def summed(by_node: ByNode) -> PullBack:
-    """The pull-back of a function without structure along the line: the weights themselves, then the sum over q."""
-    return lambda W: Form(dense=(by_node(W.whole()).sum(2),))
+    """The pull-back of a function without structure along the line: multiply the weights out, then sum over q."""
+    return lambda W: Form(dense=(by_node(W.dense()).sum(2),))

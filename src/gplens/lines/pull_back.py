@@ -1,4 +1,4 @@
-"""What goes into a pull-back, weights kept as products, and what comes out, a linear form (MATH 4.3)."""
+"""What enters a pull-back, weights kept as products, and what leaves it, a linear form in the features (MATH 4.3)."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -7,38 +7,43 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+Shared = tuple[Float[Tensor, "b p _"], Float[Tensor, "_ d"]]
+
+CONCATENATED = 2**21
+"""The most numbers (16 MB) that are copied in order to turn several matrix products into one."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class Term:
-    """W_pqn = sum_a U_paq V_an H_aqn: the channels in U, what is the same at all nodes of a line in V."""
+    """W_pqn = sum_a U_paq V_an H_aqn. U differs between channels, V is the same at all nodes of a line."""
 
     U: Float[Tensor, "b p a q"]
     V: Float[Tensor, "#b a n"] | None
-    """None is one."""
+    """None stands for ones."""
     H: Float[Tensor, "b #a q *n"] | None
-    """None is one. With V, all a share it."""
+    """None stands for ones. If V is given, all a share one H."""
 
     def times(self, h: Float[Tensor, "b 1 q *n"]) -> "Term":
-        """With a factor for each node and support point."""
+        """Multiplied by a factor for each node and support point."""
         return replace(self, H=h if self.H is None else self.H * h)
 
     def over_nodes(self) -> Float[Tensor, "b p n"]:
-        """sum_q W, in matrix products over q."""
+        """sum_q W, as matrix products over q."""
         assert self.H is not None
         if self.V is None:
             return self.U.flatten(2) @ self.H.flatten(1, 2)
-        summed = (self.U.flatten(1, 2) @ self.H[:, 0]).unflatten(1, self.U.shape[1:3])
-        return _added(summed.mul_(self.V[:, None]))
+        products = (self.U.flatten(1, 2) @ self.H[:, 0]).unflatten(1, self.U.shape[1:3])
+        return _sum_of_terms(products.mul_(self.V[:, None]))
 
     def over_points(self) -> Float[Tensor, "b p q"]:
         """sum_n W."""
         assert self.H is not None
         H = self.H.sum(3) if self.V is None else (self.H[:, 0] @ self.V.mT).mT
-        return _added(self.U * H[:, None])
+        return _sum_of_terms(self.U * H[:, None])
 
-    def whole(self) -> Float[Tensor, "b p q *n"]:
-        """W."""
+    def dense(self) -> Float[Tensor, "b p q *n"]:
+        """W itself."""
         if self.V is None:
             assert self.H is not None
             return torch.einsum("bpaq,baq...->bpq...", self.U, self.H)
@@ -49,7 +54,10 @@ class Term:
 @final
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """A sum of terms, for p channels at the q nodes of b lines."""
+    """The weights W of a pull-back, for p channels at the q nodes of b lines, as a sum of terms.
+
+    W is the largest tensor of an explanation. Its factors are kept instead, and summed over q where possible.
+    """
 
     terms: tuple[Term, ...]
 
@@ -60,18 +68,18 @@ class Weights:
 
     @staticmethod
     def fixed(U: Float[Tensor, "b p a q"], V: Float[Tensor, "#b a n"]) -> "Weights":
-        """sum_a U_a V_a with V the same at all nodes."""
+        """sum_a U_a V_a, with V the same at all nodes."""
         return Weights((Term(U, V, None),))
 
     def __add__(self, other: "Weights") -> "Weights":
         return Weights(self.terms + other.terms)
 
     def times(self, h: Float[Tensor, "b q *n"]) -> "Weights":
-        """With a factor for each node and support point."""
+        """Multiplied by a factor for each node and support point."""
         return Weights(tuple(term.times(h[:, None]) for term in self.terms))
 
     def scaled(self, factor: Float[Tensor, ""] | float) -> "Weights":
-        """With a factor for all."""
+        """Multiplied by one number."""
         return Weights(tuple(replace(term, U=factor * term.U) for term in self.terms))
 
     def over_nodes(self) -> Float[Tensor, "b p n"]:
@@ -85,82 +93,69 @@ class Weights:
         """sum_qn t_q W."""
         return sum((term.over_points() @ t[..., None] for term in self.terms), start=t.new_zeros(()))[..., 0]
 
-    def whole(self) -> Float[Tensor, "b p q *n"]:
-        """W."""
-        first, *others = (term.whole() for term in self.terms)
+    def dense(self) -> Float[Tensor, "b p q *n"]:
+        """W itself."""
+        first, *others = (term.dense() for term in self.terms)
         return sum(others, start=first)
 
 
-def _added(terms: Float[Tensor, "b p a *n"]) -> Float[Tensor, "b p *n"]:
-    """sum_a; a single one as it is, which spares a copy."""
+def _sum_of_terms(terms: Float[Tensor, "b p a *n"]) -> Float[Tensor, "b p *n"]:
+    """sum_a, without a copy if there is a single a."""
     return terms[:, :, 0] if terms.shape[2] == 1 else terms.sum(2)
-
-
-Shared = tuple[Float[Tensor, "b p _"], Float[Tensor, "_ d"]]
-
-BESIDE = 2**21
-"""Numbers of the rows that are copied to be side by side, at the most: 16 MB."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Form:
-    """sum C R + y o (C S) + dense: what p channels of b rows pull back, (b, p, d), not yet multiplied out.
+    """sum C R + y o (C S) + dense: the (b, p, d) result of a pull-back, not yet multiplied out.
 
-    A sum of forms lists their terms, so that kernels and latent functions share one product over the features.
+    Adding forms concatenates their terms, so that all kernels and latent functions share one product over the features.
     """
 
     shared: tuple[Shared, ...] = ()
-    """Coefficients, and rows of features that all b rows have in common, such as the support points."""
-    own: tuple[tuple[Float[Tensor, "b p"], Float[Tensor, " d"], Float[Tensor, "b d"]], ...] = ()
-    """Coefficients, factors of the features, and the features y of each row itself."""
+    """Coefficients C, and rows R of features that all b rows have in common, such as the support points."""
+    by_row: tuple[tuple[Float[Tensor, "b p"], Float[Tensor, " d"], Float[Tensor, "b d"]], ...] = ()
+    """Coefficients C, factors S of the features, and the features y of each row."""
     dense: tuple[Float[Tensor, "b p d"], ...] = ()
-    """What is known only multiplied out."""
+    """Terms that are available only multiplied out."""
 
     def __add__(self, other: "Form") -> "Form":
-        return Form(self.shared + other.shared, self.own + other.own, self.dense + other.dense)
+        return Form(self.shared + other.shared, self.by_row + other.by_row, self.dense + other.dense)
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Form":
-        """A form in some of the features as one in all of them, zero in the others."""
+        """A form in the features `dims` as one in all features, zero in the others."""
         return Form(
             tuple((C, embed(R, dims, features)) for C, R in self.shared),
-            tuple((C, embed(S, dims, features), embed(y, dims, features)) for C, S, y in self.own),
-            tuple(embed(one, dims, features) for one in self.dense),
+            tuple((C, embed(S, dims, features), embed(y, dims, features)) for C, S, y in self.by_row),
+            tuple(embed(term, dims, features) for term in self.dense),
         )
 
     def evaluate(self, out: Float[Tensor, "b p d"]) -> Float[Tensor, "b p d"]:
-        """Multiplied out into `out`: one product over the features, zero where there is no term."""
-        if self.dtype not in (None, out.dtype):
-            return out.copy_(self.evaluate(torch.empty_like(out, dtype=self.dtype)))
-        self._shared(out.view(-1, out.shape[2]))
-        for y, C, S in self._by_row():
+        """Multiply out into `out`, which is zero if there are no terms."""
+        self._evaluate_shared(out.view(-1, out.shape[2]))
+        for y, C, S in self._grouped_by_row():
             out.addcmul_(C @ S, y[:, None])
-        for one in self.dense:
-            out.add_(one)
+        for term in self.dense:
+            out.add_(term)
         return out
 
-    @property
-    def dtype(self) -> torch.dtype | None:
-        """The precision of the terms; None where there are none."""
-        terms = [C for C, *_ in (*self.shared, *self.own)] + list(self.dense)
-        return terms[0].dtype if terms else None
-
-    def _shared(self, out: Float[Tensor, "bp d"]) -> None:
-        """The single rows in one product, then each set of support points; all in one where that moves less."""
-        thin, thick = ([term for term in self.shared if (len(term[1]) == 1) is one] for one in (True, False))
-        terms, (p, d) = ([_beside(thin)] if thin else []) + thick, out.shape
+    def _evaluate_shared(self, out: Float[Tensor, "bp d"]) -> None:
+        """Single rows in one product, then each set of support points; everything in one if that moves less memory."""
+        thin = [term for term in self.shared if len(term[1]) == 1]
+        thick = [term for term in self.shared if len(term[1]) != 1]
+        terms, (p, d) = ([_concatenated(thin)] if thin else []) + thick, out.shape
         rows = sum(len(R) for _, R in terms)
-        if 2 * rows * (p + d) < (len(terms) - 1) * p * d and rows * d <= BESIDE:
-            terms = [_beside(terms)]
+        if 2 * rows * (p + d) < (len(terms) - 1) * p * d and rows * d <= CONCATENATED:
+            terms = [_concatenated(terms)]
         if not terms:
             out.zero_()
         for i, (C, R) in enumerate(terms):
-            torch.addmm(out, C.flatten(0, 1), R, beta=min(i, 1), out=out)  # beta = 0: what was there is not read
+            torch.addmm(out, C.flatten(0, 1), R, beta=min(i, 1), out=out)  # beta = 0 ignores what `out` held before
 
-    def _by_row(self) -> list[tuple[Float[Tensor, "b d"], Float[Tensor, "b p _"], Float[Tensor, "_ d"]]]:
-        """The terms that multiply the same features of the rows, together."""
+    def _grouped_by_row(self) -> list[tuple[Float[Tensor, "b d"], Float[Tensor, "b p _"], Float[Tensor, "_ d"]]]:
+        """Terms with the same features y, stacked."""
         groups: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {}
-        for C, S, y in self.own:
+        for C, S, y in self.by_row:
             groups.setdefault(id(y), []).append((C, S, y))
         return [
             (group[0][2], torch.stack([C for C, _, _ in group], 2), torch.stack([S for _, S, _ in group]))
@@ -168,11 +163,10 @@ class Form:
         ]
 
 
-def _beside(terms: list[Shared]) -> Shared:
-    """Several sets of rows as one."""
+def _concatenated(terms: list[Shared]) -> Shared:
     return torch.cat([C for C, _ in terms], 2), torch.cat([R for _, R in terms])
 
 
 def embed(inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int) -> Float[Tensor, "*batch d"]:
-    """Values for some of the features put into their places, zeros elsewhere."""
+    """Values of the features `dims` written into their places among all features; zeros elsewhere."""
     return inner.new_zeros(*inner.shape[:-1], features).index_add_(-1, dims, inner)

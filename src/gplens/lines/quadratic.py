@@ -9,57 +9,58 @@ from jaxtyping import Float
 from torch import Tensor
 
 SYMMETRY = 1e-8
-"""How far from symmetric, relative to its largest entry, a given A may be. Rounding in a solve leaves 1e-10."""
+"""The largest accepted |A - A'| relative to the largest entry of A. Rounding in a solve leaves 1e-10."""
 
 DENSE = 2048
-"""Support points beyond which A is not formed: n^3 would be more than the products that it saves."""
+"""The most support points for which A is formed: beyond, O(n^3) costs more than the products that it saves."""
 LARGEST = 1e3
-"""Size of A, in units of the prior, up to which A itself is used, in one product instead of two: it loses 3 digits."""
+"""The largest size of A, in units of the prior, for which products use A itself, one instead of two; loses 3 digits."""
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Quadratic:
     """A = F' diag(s) F, for c latent functions at once, so that  k'Ak = sum_r s_r (F k)_r^2  (1.7).
 
-    With K = LL' and F = L^-1 a rounding error is multiplied by the condition of L, which is the root of that of
-    K and of A itself: eight digits for a condition of 1e16 where the product with a dense A has none.
+    With K = LL' and F = L^-1 a rounding error is multiplied by the condition number of L, the root of that of K and
+    of A: for a condition number of 1e16 eight digits are left, where a product with a dense A has none.
     """
 
     F: Float[Tensor, "#c r n"]
     s: Float[Tensor, "#c r"]
     prior: float = 1.0
-    """The largest k(x,x), in whose units the size of A is judged."""
+    """The largest k(x,x), the unit in which the size of A is measured."""
 
     @staticmethod
     def dense(A: Float[Tensor, "c n n"]) -> "Quadratic":
-        """From the matrix itself, by its eigenvectors."""
+        """From A itself, through its eigenvectors. Raises a ValueError if A is not symmetric."""
         skew, size = (A - A.mT).abs().max(), A.abs().max()
         if skew > SYMMETRY * size:
-            raise ValueError(f"A must be symmetric; got |A - A'| = {skew:.3g} where |A| = {size:.3g}.")
+            raise ValueError(f"expected a symmetric A, got |A - A'| = {skew:.3g} with |A| = {size:.3g}.")
         s, Q = torch.linalg.eigh((A + A.mT) / 2)
         return Quadratic(Q.mT.contiguous(), s)
 
     @cached_property
     def matrix(self) -> Float[Tensor, "#c n n"]:
-        """A itself."""
+        """A itself, formed when it is first used."""
         return (self.F.mT * self.s[:, None]) @ self.F
 
     @cached_property
     def keeps_digits(self) -> bool:
-        """Whether products with the matrix itself lose little, by its size, and forming it costs little."""
+        """Whether products with A itself lose few digits and A is cheap to form."""
         if self.F.shape[2] > DENSE:
             return False
-        bound = self.prior * self.F.square().sum(1).max() * self.s.abs().max()  # of the diagonal: cheaper than A
+        bound = self.prior * self.F.square().sum(1).max() * self.s.abs().max()  # of the diagonal, without A
         return bool(bound <= LARGEST) and bool(self.prior * self.matrix.abs().sum(2).max() <= LARGEST)
 
     @cached_property
-    def _each(self) -> "tuple[Quadratic, ...]":
+    def single(self) -> "tuple[Quadratic, ...]":
+        """One for each latent function, or one that all share."""
         return tuple(Quadratic(self.F[[min(i, len(self.F) - 1)]], s[None], self.prior) for i, s in enumerate(self.s))
 
     def of(self, latent: int) -> "Quadratic":
         """That of one latent function."""
-        return self._each[latent if len(self._each) > 1 else 0]
+        return self.single[latent if len(self.single) > 1 else 0]
 
     def whiten(self, k: Float[Tensor, "b q n"]) -> Float[Tensor, "b #c q r"]:
         """F k."""
@@ -69,26 +70,26 @@ class Quadratic:
         """A k, given w = F k."""
         return _times(w * self.s[:, None], self.F)
 
-    def product(self, k: Float[Tensor, "b q n"]) -> "Product":
-        """A k and k'Ak, through A in one product, or through F in two."""
+    def product(self, k: Float[Tensor, "b q n"]) -> "QuadraticProduct":
+        """A k and k'Ak: one product with A if that keeps the digits, else two with F."""
         if self.keeps_digits:
             A_k = _times(k[:, None], self.matrix)
-            return Product(A_k, (A_k * k[:, None]).sum(3))
+            return QuadraticProduct(A_k, (A_k * k[:, None]).sum(3))
         w = self.whiten(k)
         scaled = w * self.s[:, None]
-        return Product(_times(scaled, self.F), (w * scaled).sum(3))
+        return QuadraticProduct(_times(scaled, self.F), (w * scaled).sum(3))
 
 
 def _times(k: Float[Tensor, "b #c q n"], matrix: Float[Tensor, "#c n r"]) -> Float[Tensor, "b #c q r"]:
-    """k_c matrix_c as one product for each latent function, rather than one for each row."""
+    """k_c matrix_c, as one matrix product per latent function instead of one per row."""
     rows = k.transpose(0, 1).flatten(1, 2)
     return (rows @ matrix).unflatten(1, (k.shape[0], k.shape[2])).transpose(0, 1)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Product:
-    """What a posterior takes from A."""
+class QuadraticProduct:
+    """The products of a quadratic form with kernel values."""
 
     A_k: Float[Tensor, "b #c q n"]
     form: Float[Tensor, "b #c q"]

@@ -1,4 +1,4 @@
-"""A line seen from support points: scaled squared distances are quadratics in t (MATH 4.3, 5.13a)."""
+"""Scaled squared distances from a line to support points, which are quadratics in t (MATH 4.3, 5.13a)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -28,30 +28,30 @@ class Profile(ABC):
         """dh/dr2, finite at r2 = 0."""
 
     def jet(self, r2: Batch) -> tuple[Batch, Batch]:
-        """h and dh/dr2, what they share computed once where a kernel says so."""
+        """h and dh/dr2 together; kernels override it if the two share work."""
         return self.profile(r2), self.slope(r2)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Support points as a stationary kernel sees them: what depends on no line, computed once."""
+    """Support points in the units of a stationary kernel: everything that does not depend on a line."""
 
     centre: Float[Tensor, " d"]
-    """Their mean: distances do not see a shift, and centring keeps their digits."""
+    """The mean of the support points. Distances do not depend on a shift, and centring keeps their digits."""
     scale: Float[Tensor, " #d"]
     """The lengthscales."""
     z: Float[Tensor, "n d"]
-    """Centred, in lengthscales."""
+    """The support points, centred, in lengthscales."""
     norm2: Float[Tensor, " n"]
     pulled: Float[Tensor, "n d"]
-    """z in the direction of each feature, over its lengthscale; z itself where there is a single one."""
+    """z divided by the lengthscales once more; z itself if all features share one lengthscale."""
     factor: float
-    """What `pulled` is then still to be multiplied by."""
+    """The factor by which `pulled` is then still to be multiplied."""
 
     @staticmethod
     def of(Z: Float[Tensor, "n d"], scale: Float[Tensor, " #d"]) -> "Points":
-        """O(nd)."""
+        """Scale and centre Z. O(nd)."""
         centre, scale = Z.mean(0), scale.to(Z.dtype)
         z = (Z - centre) / scale
         pulled, factor = (z, 1 / float(scale)) if len(scale) == 1 else (z / scale, 1.0)
@@ -60,8 +60,23 @@ class Points:
 
 @final
 @dataclass(frozen=True, eq=False)
+class Support:
+    """Support points with everything that a kernel computes from them once; what `Kernel.prepare(Z)` returns.
+
+    The process that owns the support points keeps it, so that no line computes it again.
+    """
+
+    Z: Float[Tensor, "n d"]
+    points: Points | None = None
+    """Of a stationary kernel."""
+    parts: "tuple[Support, ...]" = ()
+    """Of the kernels that a composite kernel is made of."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class Radial:
-    """A line seen from support points; r2 at all pairs of a node and a point."""
+    """The squared distances r2 between the nodes of a line and the support points."""
 
     points: Points
     line: Line
@@ -73,25 +88,25 @@ class Radial:
 
     @staticmethod
     def of(points: Points, line: Line) -> "Radial":
-        """r2(t) = a + 2 b t + c t^2."""
+        """r2(t) = a + 2 b t + c t^2, the coefficients by products over the features."""
         x0, d, z = (line.x0 - points.centre) / points.scale, line.d / points.scale, points.z
         a = (x0**2).sum(1, keepdim=True) + points.norm2 - 2 * x0 @ z.T
         b = (x0 * d).sum(1, keepdim=True) - d @ z.T
         c = (d**2).sum(1, keepdim=True)
         powers = torch.stack([torch.ones_like(line.t), 2 * line.t, line.t**2], dim=2)
         r2 = powers @ torch.stack([a.expand_as(b), b, c.expand_as(b)], dim=1)
-        return Radial(points, line, x0, d, r2.clamp_(min=0))  # a sum of squares: below zero is rounding
+        return Radial(points, line, x0, d, r2.clamp_(min=0))  # a sum of squares: negative values are rounding
 
     def section(self, h: Profile) -> Section:
-        """d_k k = 2 h' (x0 + t d - z)_k / l_k, the sum over q taken before the features are touched (4.3)."""
+        """d_k h = 2 h' (x0 + t d - z)_k / l_k, with the sum over q before any product with features (4.3)."""
         (profile, slope), points, t = h.jet(self.r2), self.points, self.line.t
         inverse = (1 / points.scale).expand(len(points.centre))
 
         def pull_back(W: Weights) -> Form:
             W = W.scaled(-2.0 * points.factor).times(slope)
             over_q, back = W.over_nodes(), -inverse / points.factor
-            moved = Form(own=((W.moment(t), back * inverse, self.line.d),))
-            moved = moved + Line(self.x0, self.d, t).start(over_q.sum(2), back)
+            moved = Form(by_row=((W.moment(t), back * inverse, self.line.d),))
+            moved = moved + Line(self.x0, self.d, t).baseline_form(over_q.sum(2), back)
             return moved + Form(shared=((over_q, points.pulled),))
 
         def by_node(W: NodeWeights) -> NodeGradients:

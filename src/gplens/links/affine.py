@@ -28,8 +28,8 @@ class Affine(Link):
     def __post_init__(self) -> None:
         if not (isfinite(self.scale) and isfinite(self.offset)):
             raise ValueError(
-                f"Affine got scale={self.scale}, offset={self.offset}; it wants two finite numbers. "
-                "Look where the likelihood's parameters come from."
+                f"Affine: expected a finite scale and offset, got scale={self.scale}, offset={self.offset}. "
+                "Check the parameters of the likelihood."
             )
 
     @property

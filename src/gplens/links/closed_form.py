@@ -100,6 +100,7 @@ def _check_overflow(value: Tensor, m: Tensor, v: Tensor, what: str) -> None:
     if bool(value.isinf().any()):
         i = int((m + v / 2).argmax())
         raise OverflowError(
-            f"{what} is beyond float64 at m={float(m.flatten()[i]):.6g}, v={float(v.flatten()[i]):.6g}; an exponent "
-            "below 709 was wanted. The model is far too unsure there, or was not fitted with an exp link."
+            f"expected an exponent below 709 for {what}, got m={float(m.flatten()[i]):.6g} and "
+            f"v={float(v.flatten()[i]):.6g}, where it overflows float64. The model is far too unsure there, or was not "
+            "fitted with an exp link."
         )

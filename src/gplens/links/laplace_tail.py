@@ -31,7 +31,7 @@ class LaplaceTail(Link):
 
     def __post_init__(self) -> None:
         if not (isfinite(self.shift) and isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"LaplaceTail wants a finite shift and scale > 0; got {self.shift}, {self.scale}.")
+            raise ValueError(f"LaplaceTail: expected a finite shift and scale > 0, got {self.shift} and {self.scale}.")
 
     @property
     def has_pair_moments(self) -> bool:
@@ -59,6 +59,6 @@ class LaplaceTail(Link):
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """Refused: g'' jumps at the shift, so that g''' is not a function."""
         raise NotImplementedError(
-            f"{self!r} has no pair moments: g'' jumps at f = {self.shift}, and the expectations of g' g''' that error "
-            "bars need have no series that converges. Its deviations come from draws."
+            f"expected a link with a continuous g'' for pair moments, got {self!r}, whose g'' jumps at f = "
+            f"{self.shift}. Its deviations come from draws."
         )

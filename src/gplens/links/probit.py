@@ -32,8 +32,8 @@ class Probit(Link):
     def __post_init__(self) -> None:
         if not (isfinite(self.shift) and isfinite(self.noise) and self.noise > 0):
             raise ValueError(
-                f"Probit got shift={self.shift}, noise={self.noise}; it wants both finite and noise > 0, "
-                "the variance of the observation. Without noise P(f > t) is a step, which has no slope."
+                f"Probit: expected a finite shift and a finite noise variance > 0, got shift={self.shift}, "
+                f"noise={self.noise}. Without noise P(f > t) is a step, which has no slope."
             )
 
     def __call__(self, f: Batch) -> Batch:
@@ -91,7 +91,8 @@ class ProbitMixture(Link):
     def __post_init__(self) -> None:
         if not self.weights or len(self.weights) != len(self.noises) or not all(map(isfinite, self.weights)):
             raise ValueError(
-                f"ProbitMixture got weights {self.weights} and noises {self.noises}; it wants a finite weight for each."
+                f"ProbitMixture: expected a finite weight for each noise, got weights {self.weights} and noises "
+                f"{self.noises}."
             )
         _ = self._parts  # a Probit checks its noise
 

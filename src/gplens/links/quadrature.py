@@ -22,13 +22,13 @@ COUNTS = tuple(2**k for k in range(5, 15))
 """Nodes per level: 32, 64, ... 16384. The last resolves the sigmoid to sd = 300."""
 
 REACH = 9.0
-"""The first range |z| < 9: N(0, 1) carries 2e-19 beyond. It grows by a third where g outgrows the density."""
+"""The first range |z| < 9, beyond which N(0, 1) has 2e-19. It grows by a third if g outgrows the density."""
 
 BLOCK = 2048
-"""Elements that are refined together, so that a g that cannot be integrated is found out early."""
+"""Elements that are refined together, so that a g that cannot be integrated is noticed early."""
 
 BUDGET = 2**18
-"""Elements x nodes evaluated at once: 2 MB per temporary in float64, times what g and its graph keep."""
+"""Elements x nodes evaluated at once: 2 MB per temporary in float64, times what g and its graph hold."""
 
 
 class QuadratureError(ArithmeticError):
@@ -45,19 +45,19 @@ class Quadrature(Link):
     hold to it: these catch kinks and jumps (relu, step), which autograd misses. Else `QuadratureError`.
 
     Holds 1e-10 for sigmoid, softplus, tanh, sin, Phi (v to 400, |m| to 100), polynomials, exp (v to 9).
-    What it cannot see: a feature narrower than the first steps (sd/4) that touches no node; a kink so far out
-    that it changes the moments by less than 4e-15/sd; a kink exactly at m where v = 0.
+    It cannot notice: a feature narrower than the first steps (sd/4) that lies between nodes; a kink so far out that it
+    changes the moments by less than 4e-15/sd; a kink exactly at m for v = 0.
     """
 
     g: Callable[[Tensor], Tensor]
     """Elementwise, of torch functions."""
 
     tolerance: float = 1e-11
-    """The error that is held, relative to max(1, E|g^(k)|)."""
+    """The largest error, relative to max(1, E|g^(k)|)."""
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < 1:
-            raise ValueError(f"Quadrature got tolerance={self.tolerance}; it wants one between 0 and 1, such as 1e-11.")
+            raise ValueError(f"Quadrature: expected a tolerance in (0, 1), such as 1e-11, got {self.tolerance}.")
 
     def __repr__(self) -> str:
         return f"Quadrature({name_of(self.g)}, tolerance={self.tolerance:g})"
@@ -106,9 +106,9 @@ class Quadrature(Link):
     ) -> QuadratureError:
         worst = error.argmax()
         return QuadratureError(
-            f"the pair moments of g have an estimated error of {error[worst].item():.1e} at m={m[worst].item():.6g}, "
-            f"v={v[worst].item():.6g} (the worst of {m.numel()} among {of} nodes) with {COEFFICIENTS[-1]} "
-            f"coefficients; {self.tolerance:.1e} was wanted. Error bars need a third derivative. {REMEDY}"
+            f"expected pair moments of g to {self.tolerance:.1e}, got an estimated error of {error[worst].item():.1e} "
+            f"at m={m[worst].item():.6g}, v={v[worst].item():.6g} (the worst of {m.numel()} among {of} nodes) with "
+            f"{COEFFICIENTS[-1]} coefficients. Error bars need a third derivative. {REMEDY}"
         )
 
     def _refine(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"]) -> Float[Tensor, "3 b"]:
@@ -147,9 +147,9 @@ class Quadrature(Link):
         bad = ~torch.isfinite(level.moments).all(0)
         if bool(bad.any()):
             raise QuadratureError(
-                f"g, g' or g'' is not finite on the range of N(m, v) for {int(bad.sum())} of {m.numel()} "
-                f"elements, the first at m={m[bad][0].item():.6g}, v={sd[bad][0].item() ** 2:.6g}; finite "
-                f"values were wanted, to an error of {self.tolerance:.1e}. {REMEDY}"
+                f"expected g, g' and g'' to be finite on the range of N(m, v), to an error of {self.tolerance:.1e}, "
+                f"got {int(bad.sum())} of {m.numel()} elements where they are not, the first at "
+                f"m={m[bad][0].item():.6g}, v={sd[bad][0].item() ** 2:.6g}. {REMEDY}"
             )
 
     def _failure(
@@ -157,28 +157,27 @@ class Quadrature(Link):
     ) -> QuadratureError:
         worst = error.argmax()
         return QuadratureError(
-            f"the moments of g have an estimated error of {error[worst].item():.1e} at "
-            f"m={m[worst].item():.6g}, v={sd[worst].item() ** 2:.6g} (the worst of {m.numel()} among {of} "
-            f"elements) with {COUNTS[-1]} nodes; {self.tolerance:.1e} was wanted, relative to max(1, E|g|). "
-            f"{REMEDY}"
+            f"expected the moments of g to {self.tolerance:.1e} relative to max(1, E|g|), got an estimated error of "
+            f"{error[worst].item():.1e} at m={m[worst].item():.6g}, v={sd[worst].item() ** 2:.6g} (the worst of "
+            f"{m.numel()} among {of} elements) with {COUNTS[-1]} nodes. {REMEDY}"
         )
 
     def _check_attainable(self, dtype: torch.dtype) -> None:
         floor = 16 * torch.finfo(dtype).eps
         if self.tolerance < floor:
             raise ValueError(
-                f"m and v are {dtype}, whose rounding allows a tolerance of {floor:.1e}; "
-                f"{self.tolerance:.1e} was wanted. Pass float64, or a tolerance of {100 * floor:.0e}."
+                f"expected a tolerance >= {floor:.1e}, which the rounding of {dtype} allows, got {self.tolerance:.1e}. "
+                f"Pass float64, or a tolerance of {100 * floor:.0e}."
             )
 
 
 def name_of(g: Callable[[Tensor], Tensor]) -> str:
-    """What a function is called, the same in every run."""
+    """The name of a function, the same in every run."""
     return getattr(g, "__name__", type(g).__name__)
 
 
 REMEDY = (
-    "Use a link with moments of its own (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
+    "Use a link with its own moments (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
     "defined everywhere and smooth to its second derivative (no relu, abs, clamp or step; torch's softplus "
     "jumps at its threshold), or a larger tolerance."
 )

@@ -8,16 +8,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gplens.paths.integrand import Integral, Integrand, Rule, allowed_error
 from gplens.paths.panels import LAST, Panels, gain, gauss_kronrod, ratio
-from gplens.paths.rules import Integral, Integrand, Rule, allowed
 
 REACHES = {4: 1.25, 5: 1.75, 7: 3.0}
-"""Gauss nodes of the first look at a panel, and the lengthscales up to which they do for a tolerance of 1e-6; for
-others by the order of the error, tolerance^(1/2n). Recipe: benchmarks/blocks.py prints the nodes that are used."""
-SECOND_LOOKS = 3
+"""Gauss nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a
+tolerance of 1e-6; other tolerances scale it by the order of the error, tolerance^(1/2n). Recipe: benchmarks/blocks.py
+prints the nodes that are used."""
+RESTARTS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 STALLED = 4
-"""Rounds in a row without a third less error after which what is left is rounding, which no node removes."""
+"""Rounds in a row that reduce the error by less than a third, after which the rest is taken to be rounding."""
 
 
 @final
@@ -25,39 +26,39 @@ STALLED = 4
 class Adaptive(Rule):
     """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance (4.9).
 
-    A panel's error is |Kronrod - Gauss|, which is that of the lower rule, times what the higher is seen to gain (4.9a).
-    The first panels are at most `reach` lengthscales long, so that no bump of the kernel lies between nodes.
+    The error of a panel is |Kronrod - Gauss|, which is that of the lower rule, times the gain of the higher one (4.9a).
+    The first panels are at most `reach` lengthscales long, so that kernels with formulas have no bump between nodes.
     """
 
     reach: float = 3.0
     panels: int = 4096
-    """The most panels a path may be cut into in one round; then it is given up as not converged."""
+    """The most panels of a path in one round. A path that needs more is reported as not converged."""
 
     def __post_init__(self) -> None:
         if not (self.reach > 0 and self.panels >= 1):
-            raise ValueError(f"Adaptive wants reach > 0 and panels >= 1; got {self.reach} and {self.panels}.")
+            raise ValueError(f"Adaptive: expected reach > 0 and panels >= 1, got {self.reach} and {self.panels}.")
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
-        """Refine all paths; look again at those that seem done, but whose attributions do not add up (4.4)."""
+        """Refine all paths, then repeat those that seem settled but whose attributions do not add up (4.4)."""
         rows = torch.arange(integrand.rows)
-        first = (integrand.length / self.reach).ceil().clamp(1, self.panels).long()
-        found, finer = _Refinement(integrand, tolerance, self.panels, rows, first).run(), tolerance
-        within, adds_up = _judge(integrand, found, tolerance)
-        for _ in range(SECOND_LOOKS):
+        panels = (integrand.length / self.reach).ceil().clamp(1, self.panels).long()
+        sums, finer = _Refinement(integrand, tolerance, self.panels, rows, panels).run(), tolerance
+        within, adds_up = _judge(integrand, sums, tolerance)
+        for _ in range(RESTARTS):
             missed = within & ~adds_up
             if not missed.any():
                 break
-            first, finer = (4 * first).clamp(max=self.panels), finer / 10
-            again = _Refinement(integrand, finer, self.panels, rows[missed], first[missed]).run()
-            found = found.replaced(missed, again)
-            within, adds_up = _judge(integrand, found, tolerance)
-        return Integral(found.values, found.error, found.nodes, within & adds_up)
+            panels, finer = (4 * panels).clamp(max=self.panels), finer / 10
+            again = _Refinement(integrand, finer, self.panels, rows[missed], panels[missed]).run()
+            sums = sums.replaced(missed, again)
+            within, adds_up = _judge(integrand, sums, tolerance)
+        return Integral(sums.values, sums.error, sums.nodes, within & adds_up)
 
 
 @final
 @dataclass(frozen=True)
-class _Found:
-    """Integrals of some paths, their estimated errors, and what they cost."""
+class _Sums:
+    """Integrals of some paths, their estimated errors, and their numbers of nodes."""
 
     values: Float[Tensor, "b o d"]
     error: Float[Tensor, "b o d"]
@@ -65,24 +66,25 @@ class _Found:
     """The sum over panels of the largest error of a feature."""
     nodes: Int[Tensor, " b"]
 
-    def replaced(self, rows: Bool[Tensor, " b"], again: "_Found") -> "_Found":
-        """Some of the paths done again."""
-        used = self.nodes.clone()
-        used[rows] += again.nodes
-        values, error = self.values.index_put((rows,), again.values), self.error.index_put((rows,), again.error)
-        return _Found(values, error, self.worst.index_put((rows,), again.worst), used)
+    def replaced(self, rows: Bool[Tensor, " b"], again: "_Sums") -> "_Sums":
+        """With some paths done again. Numbers of nodes add up."""
+        return _Sums(
+            self.values.index_put((rows,), again.values),
+            self.error.index_put((rows,), again.error),
+            self.worst.index_put((rows,), again.worst),
+            self.nodes.index_put((rows,), again.nodes, accumulate=True),
+        )
 
 
-def _judge(integrand: Integrand, found: _Found, tolerance: float) -> tuple[Bool[Tensor, " b"], Bool[Tensor, " b"]]:
-    """Whether the estimated errors are as small as they should be (4.9), and whether the attributions add up (4.4)."""
-    rows = torch.arange(integrand.rows)
-    limit = allowed(integrand, rows, found.values, tolerance)
-    gap = (found.values.sum(2) - integrand.change).abs()
-    return (found.worst <= limit).all(1), (gap <= limit + integrand.gap_floor).all(1)
+def _judge(integrand: Integrand, sums: _Sums, tolerance: float) -> tuple[Bool[Tensor, " b"], Bool[Tensor, " b"]]:
+    """Whether the estimated errors are within the tolerance (4.9), and whether the attributions add up (4.4)."""
+    limit = allowed_error(integrand, torch.arange(integrand.rows), sums.values, tolerance)
+    gap = (sums.values.sum(2) - integrand.change).abs()
+    return (sums.worst <= limit).all(1), (gap <= limit + integrand.gap_floor).all(1)
 
 
 class _Refinement:
-    """The state of a refinement: sums over the panels that are settled, for each path of `rows`."""
+    """The refinement of the paths `rows`: sums over the panels that are settled, and the panels that are pending."""
 
     def __init__(
         self,
@@ -90,10 +92,10 @@ class _Refinement:
         tolerance: float,
         most: int,
         rows: Int[Tensor, " b"],
-        first: Int[Tensor, " b"],
+        panels: Int[Tensor, " b"],
     ) -> None:
         self.integrand, self.tolerance, self.most, self.rows = integrand, tolerance, most, rows
-        self.pending = Panels.equal(first)
+        self.pending = Panels.equal(panels)
         self.values: Tensor | None = None
         self.error: Tensor | None = None
         self.worst: Tensor | None = None
@@ -101,73 +103,77 @@ class _Refinement:
         self.excess = torch.full((len(rows),), torch.inf, dtype=torch.float64)
         self.stalled = torch.zeros(len(rows), dtype=torch.long)
 
-    def run(self) -> _Found:
-        """Rounds until no panel is left that could be better."""
-        order = self._first()
+    def run(self) -> _Sums:
+        """Rounds until no panel is left that could be improved."""
+        order = self._first_order()
         while len(self.pending.owner):
-            worse = self._settle(*self._look(order))
-            self.pending, order = self.pending.take(worse).refined(order[worse])
+            unsettled = self._settle(*self._evaluate_pending(order))
+            self.pending, order = self.pending.take(unsettled).refined(order[unsettled])
         assert self.values is not None
         assert self.error is not None
         assert self.worst is not None
-        return _Found(self.values, self.error, self.worst, self.nodes)
+        return _Sums(self.values, self.error, self.worst, self.nodes)
 
-    def _first(self) -> Int[Tensor, " s"]:
+    def _first_order(self) -> Int[Tensor, " s"]:
         """Fewer nodes for shorter panels and larger tolerances."""
         length = self.integrand.length[self.rows[self.pending.owner]] * self.pending.width
         limits = [reach * (self.tolerance / 1e-6) ** (0.5 / order) for order, reach in REACHES.items()]
         return torch.tensor([*REACHES, LAST])[torch.bucketize(length, length.new_tensor(limits))]
 
-    def _look(self, order: Int[Tensor, " s"]) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
-        """All pending panels, those of one order together."""
-        kinds = order.unique().tolist()
-        if len(kinds) == 1:
-            return self._evaluate(self.pending, kinds[0])
-        masks = [order == kind for kind in kinds]
-        each = [self._evaluate(self.pending.take(mask), kind) for kind, mask in zip(kinds, masks, strict=True)]
+    def _evaluate_pending(self, order: Int[Tensor, " s"]) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
+        """All pending panels, those of the same order together."""
+        orders = order.unique().tolist()
+        if len(orders) == 1:
+            return self._evaluate(self.pending, orders[0])
+        masks = [order == nodes for nodes in orders]
+        parts = [self._evaluate(self.pending.take(mask), nodes) for nodes, mask in zip(orders, masks, strict=True)]
         back = torch.cat([mask.nonzero()[:, 0] for mask in masks]).argsort()
-        values, difference = (torch.cat(parts)[back] for parts in zip(*each, strict=True))
+        values, difference = (torch.cat(part)[back] for part in zip(*parts, strict=True))
         return values, difference
 
     def _evaluate(self, panels: Panels, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
-        """Kronrod sums of panels and what they differ by from the Gauss sums."""
+        """Kronrod sums of panels, and their difference to the Gauss sums."""
         t, w, gauss = gauss_kronrod(order)
         weights = torch.as_tensor(np.stack([w, w - gauss])) * panels.width[:, None, None]
         t = panels.start[:, None] + panels.width[:, None] * torch.as_tensor(t)
-        found = self.integrand.sums(self.rows[panels.owner], t, weights)
+        sums = self.integrand.sums(self.rows[panels.owner], t, weights)
         self.nodes.index_add_(0, panels.owner, torch.full_like(panels.owner, t.shape[1]))
-        return found[:, 0], found[:, 1]
+        return sums[:, 0], sums[:, 1]
 
     def _settle(self, values: Float[Tensor, "s o d"], difference: Float[Tensor, "s o d"]) -> Bool[Tensor, " s"]:
-        """Add up what is good enough, and say which panels are not: those above their share of the tolerance."""
-        total = self._with(self.values, values)
+        """Add up the panels that are within their share of the tolerance; return which are not."""
+        total = self._added(self.values, values)
         part = self._gain(total, difference.sum(2))[self.pending.owner]
         error = difference.abs_().mul_(part[..., None])
-        limit, worst = allowed(self.integrand, self.rows, total, self.tolerance), error.amax(2)
-        excess = ratio(self._with(self.worst, worst), limit).amax(1)
+        limit, worst = allowed_error(self.integrand, self.rows, total, self.tolerance), error.amax(2)
+        excess = ratio(self._added(self.worst, worst), limit).amax(1)
         share = limit[self.pending.owner] * self.pending.width[:, None]
-        worse = (worst > share).any(1) & self._may_go_on(excess)[self.pending.owner]
-        if not worse.any():
-            self.values, self.error, self.worst = total, self._with(self.error, error), self._with(self.worst, worst)
-            return worse
-        done = ~worse
-        self.values, self.error = self._with(self.values, values, done), self._with(self.error, error, done)
-        self.worst = self._with(self.worst, worst, done)
-        return worse
+        unsettled = (worst > share).any(1) & self._may_go_on(excess)[self.pending.owner]
+        if not unsettled.any():
+            self.values, self.error = total, self._added(self.error, error)
+            self.worst = self._added(self.worst, worst)
+            return unsettled
+        done = ~unsettled
+        self.values, self.error = self._added(self.values, values, done), self._added(self.error, error, done)
+        self.worst = self._added(self.worst, worst, done)
+        return unsettled
 
-    def _with(self, settled: Tensor | None, own: Tensor, chosen: Bool[Tensor, " s"] | None = None) -> Tensor:
-        """The sums of the paths with those of the pending panels, or of some of them, added."""
+    def _added(self, settled: Tensor | None, pending: Tensor, chosen: Bool[Tensor, " s"] | None = None) -> Tensor:
+        """The sums of the paths with those of all pending panels, or of the chosen ones, added."""
         owner = self.pending.owner
         if settled is None and chosen is None and len(owner) == len(self.rows):
-            return own  # one panel for each path
-        settled = own.new_zeros(len(self.rows), *own.shape[1:]) if settled is None else settled
-        return settled.index_add(0, owner, own) if chosen is None else settled.index_add(0, owner[chosen], own[chosen])
+            return pending  # one panel for each path
+        if settled is None:
+            settled = pending.new_zeros(len(self.rows), *pending.shape[1:])
+        if chosen is None:
+            return settled.index_add(0, owner, pending)
+        return settled.index_add(0, owner[chosen], pending[chosen])
 
     def _gain(self, total: Float[Tensor, "b o d"], difference: Float[Tensor, "s o"]) -> Float[Tensor, "b o"]:
-        """How much nearer Kronrod's sums are than Gauss's to what the attributions add up to, with a margin  (4.9a)."""
+        """How much closer Kronrod's sums are than Gauss's to what the attributions have to add up to  (4.9a)."""
         change = self.integrand.change[self.rows]
         if not bool(self.integrand.gap_floor.isfinite().all()):
-            return torch.ones_like(change)  # a named approximation, which does not add up
+            return torch.ones_like(change)  # a named approximation does not add up
         kronrod = total.sum(2) - change
         gauss = kronrod - torch.zeros_like(kronrod).index_add_(0, self.pending.owner, difference)
         return gain(kronrod.abs(), gauss.abs())

@@ -1,157 +1,136 @@
 """Attributions of a table of inputs: paths in blocks of rows, averaged over the baselines of each input."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.expectation import Expectation
-from gplens.expectations.softmax.sampled import Sampled
-from gplens.paths.gradient import PathGradient, rows_within
-from gplens.paths.rules import FixedRule, Integral, Rule
-from gplens.paths.sampling import answer_by_sampling
-from gplens.processes.process import Process
+from gplens.paths.blocks import numbers_of_a_path, rows_in_a_block
+from gplens.paths.gradient import PathGradient, Question
+from gplens.paths.integrand import FixedRule, Integral, Rule
 
-TIGHTEN = 2
-"""How often a background is integrated again, more finely, where its average is smaller than its members."""
-FEATURES = 10
-"""Numbers that a path takes for each feature and output: x - x0, sums of two rules, what is settled, sizes."""
-NODES = 48
-"""Numbers that the nodes of a path and their weights take: three for each of sixteen nodes."""
+TIGHTENINGS = 2
+"""How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
 
 
 @final
 @dataclass(frozen=True)
 class Attribution:
-    """The integrals and what they add up to."""
+    """Integrals over paths, and the targets at both ends."""
 
     integral: Integral
     start: Float[Tensor, "b o"]
+    """T(x0)."""
     end: Float[Tensor, "b o"]
+    """T(x)."""
     standard_error: Float[Tensor, "b o d"] | None = None
-    """Of the values, where they are averages over draws."""
+    """Of the values, if they are averages over draws."""
 
     @property
     def gap(self) -> Float[Tensor, "b o"]:
         """sum_k IG_k - (T(x) - T(x0))  (4.4)."""
         return self.integral.values.sum(2) - (self.end - self.start)
 
-
-@final
-@dataclass(frozen=True)
-class Question:
-    """Everything but the inputs: whose gradient, of what, by which rule, how exactly."""
-
-    process: Process
-    expectation: Expectation
-    outputs: tuple[int, ...]
-    rule: Rule
-    tolerance: float
-    memory: int
-    """Bytes that temporaries may take."""
-
-    def answer(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
-        """The attributions of all inputs, each the average over its s baselines."""
-        if isinstance(self.expectation, Sampled):
-            return answer_by_sampling(self, self.expectation, x, baselines)
-        return self.integrate(x, baselines)
-
-    def integrate(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
-        """The same for a target that is a plain function of the marginals."""
-        s, d = baselines.shape[1:]
-        block = rows_within(self.memory, s * (FEATURES * d * len(self.outputs) + NODES))
-        if len(x) <= block:
-            return self._average(x, baselines)
-        shared = baselines.shape[0] == 1
-        starts = [baselines] * -(-len(x) // block) if shared else baselines.split(block)
-        return _in_place((self._average(*piece) for piece in zip(x.split(block), starts, strict=True)), len(x))
-
-    def _average(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Attribution:
-        s = baselines.shape[1]
-        if s == 1:
-            return self._paths(x, baselines[:, 0], self.tolerance)
-        x0 = baselines.expand(len(x), -1, -1).flatten(0, 1)
-        x, tolerance = x.repeat_interleave(s, 0), self.tolerance
-        found = _averaged(self._paths(x, x0, tolerance), s)
-        for _ in range(TIGHTEN):
-            missed = _excess(found, self.tolerance)
-            if missed <= 1 or isinstance(self.rule, FixedRule):  # which takes its nodes whatever the tolerance
-                break
-            tolerance = max(tolerance / (2 * missed), 1e-14)
-            found = _averaged(self._paths(x, x0, tolerance), s)
-        return _judged(found, self.tolerance)
-
-    def _paths(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], tolerance: float) -> Attribution:
-        gradient = PathGradient(self.process, self.expectation, self.outputs, x0, x, self.memory)
-        return Attribution(self.rule.integrate(gradient, tolerance), gradient.start, gradient.end)
+    def largest(self) -> Float[Tensor, "b o"]:
+        """The larger of |T(x) - T(x0)| and the largest |attribution|, to which tolerances are relative (4.8)."""
+        return torch.maximum((self.end - self.start).abs(), self.integral.values.abs().amax(2))
 
 
-def _in_place(parts: Iterator[Attribution], rows: int) -> Attribution:
-    """Blocks of rows, each written to its place as it comes: the result is never there twice."""
+def attribute(
+    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> Attribution:
+    """The attributions of all inputs, each the average over its s baselines, in blocks of rows."""
+    s, d = baselines.shape[1:]
+    block = rows_in_a_block(s * numbers_of_a_path(d, len(question.outputs)))
+    if len(x) <= block:
+        return _averaged_over_baselines(question, rule, x, baselines)
+    baseline_blocks = [baselines] * -(-len(x) // block) if len(baselines) == 1 else baselines.split(block)
+    blocks = zip(x.split(block), baseline_blocks, strict=True)
+    return _written_in_place((_averaged_over_baselines(question, rule, *rows) for rows in blocks), len(x))
+
+
+def _averaged_over_baselines(
+    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> Attribution:
+    s = baselines.shape[1]
+    if s == 1:
+        return _integrated(question, rule, x, baselines[:, 0])
+    x0, x = baselines.expand(len(x), -1, -1).flatten(0, 1), x.repeat_interleave(s, 0)
+    average, tolerance = _averaged(_integrated(question, rule, x, x0), s), question.tolerance
+    for _ in range(TIGHTENINGS):
+        excess = _excess(average, question.tolerance)
+        if excess is None or float(excess.max()) <= 1 or isinstance(rule, FixedRule):
+            break
+        tolerance = max(tolerance / (2 * float(excess.max())), 1e-14)
+        average = _averaged(_integrated(replace(question, tolerance=tolerance), rule, x, x0), s)
+    return _with_convergence(average, question.tolerance)
+
+
+def _integrated(question: Question, rule: Rule, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Attribution:
+    gradient = PathGradient(question, x0, x)
+    return Attribution(rule.integrate(gradient, question.tolerance), gradient.start, gradient.end)
+
+
+def _averaged(attribution: Attribution, s: int) -> Attribution:
+    """The mean over the s baselines of each input."""
+
+    def by_input(tensor: Tensor) -> Tensor:
+        return tensor.unflatten(0, (-1, s))
+
+    integral = attribution.integral
+    averaged = Integral(
+        by_input(integral.values).mean(1),
+        None if integral.error is None else by_input(integral.error).mean(1),
+        by_input(integral.nodes).sum(1),
+        None if integral.converged is None else by_input(integral.converged).all(1),
+    )
+    return Attribution(averaged, by_input(attribution.start).mean(1), by_input(attribution.end).mean(1))
+
+
+def _excess(attribution: Attribution, tolerance: float) -> Float[Tensor, " b"] | None:
+    """The largest error of each input relative to what is allowed; None without an error estimate."""
+    if attribution.integral.error is None:
+        return None
+    ratio = attribution.integral.error / (tolerance * attribution.largest()[..., None])
+    return ratio.nan_to_num(nan=0.0, posinf=torch.inf).flatten(1).amax(1)
+
+
+def _with_convergence(attribution: Attribution, tolerance: float) -> Attribution:
+    """Converged where every path is, and the average meets the tolerance too."""
+    excess, integral = _excess(attribution, tolerance), attribution.integral
+    if excess is None or integral.converged is None:
+        return attribution
+    return replace(attribution, integral=replace(integral, converged=integral.converged & (excess <= 1)))
+
+
+def _written_in_place(blocks: Iterator[Attribution], rows: int) -> Attribution:
+    """Blocks of rows as one result, each block written to its place, so that the result never exists twice."""
     whole, done = None, 0
-    for part in parts:
-        whole, size = whole or _room(part, rows), len(part.end)
-        for there, own in zip(_fields(whole), _fields(part), strict=True):
-            there[done : done + size] = own
+    for block in blocks:
+        whole, size = whole or _like(block, rows), len(block.end)
+        for target, tensor in zip(_tensors(whole), _tensors(block), strict=True):
+            target[done : done + size] = tensor
         done += size
     assert whole is not None
     return whole
 
 
-def _room(part: Attribution, rows: int) -> Attribution:
-    """Like a part, for all of the rows, and still empty."""
+def _like(block: Attribution, rows: int) -> Attribution:
+    """An empty result for `rows` rows."""
 
-    def room(own: Tensor) -> Tensor:
-        return own.new_empty(rows, *own.shape[1:])
+    def room(tensor: Tensor) -> Tensor:
+        return tensor.new_empty(rows, *tensor.shape[1:])
 
-    own = part.integral
-    error, converged = (None if one is None else room(one) for one in (own.error, own.converged))
-    return Attribution(Integral(room(own.values), error, room(own.nodes), converged), room(part.start), room(part.end))
-
-
-def _fields(found: Attribution) -> list[Tensor]:
-    own = found.integral
-    every = own.values, own.error, own.nodes, own.converged, found.start, found.end
-    return [one for one in every if one is not None]
+    integral = block.integral
+    error, converged = (None if part is None else room(part) for part in (integral.error, integral.converged))
+    empty = Integral(room(integral.values), error, room(integral.nodes), converged)
+    return Attribution(empty, room(block.start), room(block.end))
 
 
-def _averaged(found: Attribution, s: int) -> Attribution:
-    """The mean over the s baselines of each input."""
-
-    def mean(tensor: Tensor) -> Tensor:
-        return tensor.unflatten(0, (-1, s)).mean(1)
-
-    own = found.integral
-    integral = Integral(
-        mean(own.values),
-        None if own.error is None else mean(own.error),
-        own.nodes.unflatten(0, (-1, s)).sum(1),
-        None if own.converged is None else own.converged.unflatten(0, (-1, s)).all(1),
-    )
-    return Attribution(integral, mean(found.start), mean(found.end))
-
-
-def _excess_of_rows(found: Attribution, tolerance: float) -> Float[Tensor, " b"] | None:
-    """The largest error of each input in units of what is allowed, which is relative to the averages (4.8)."""
-    own = found.integral
-    if own.error is None:
-        return None
-    scale = torch.maximum((found.end - found.start).abs(), own.values.abs().amax(2))
-    return (own.error / (tolerance * scale[..., None])).nan_to_num(nan=0.0, posinf=torch.inf).flatten(1).amax(1)
-
-
-def _excess(found: Attribution, tolerance: float) -> float:
-    rows = _excess_of_rows(found, tolerance)
-    return 0.0 if rows is None else float(rows.max())
-
-
-def _judged(found: Attribution, tolerance: float) -> Attribution:
-    """Converged where every path is and the average meets the tolerance too."""
-    rows, own = _excess_of_rows(found, tolerance), found.integral
-    if rows is None or own.converged is None:
-        return found
-    integral = Integral(own.values, own.error, own.nodes, own.converged & (rows <= 1))
-    return Attribution(integral, found.start, found.end)
+def _tensors(attribution: Attribution) -> list[Tensor]:
+    integral = attribution.integral
+    parts = integral.values, integral.error, integral.nodes, integral.converged, attribution.start, attribution.end
+    return [part for part in parts if part is not None]

@@ -1,7 +1,6 @@
-"""The integral of the gradient of a target along the lines from baselines to inputs (MATH 4.1)."""
+"""The gradient of a target along the lines from baselines to inputs, ready to be integrated (MATH 4.1)."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import torch
@@ -10,163 +9,168 @@ from torch import Tensor
 
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
-from gplens.paths.rules import Integrand
+from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
+from gplens.paths.integrand import Integrand
 from gplens.processes.process import Process
 
-BLOCK = 2**26
-"""Bytes of temporaries beyond which a block of rows is no faster: as many as malloc keeps when they are freed. Recipe:
-benchmarks/blocks.py."""
+ROUNDING = torch.finfo(torch.float64).eps
+"""The relative rounding error of a target."""
 
 
 @final
 @dataclass(frozen=True)
-class PathGradient(Integrand):
-    """d_k times the gradient of T = psi(m, v) on b lines, for the outputs asked for: what a rule integrates."""
+class Question:
+    """What is explained, and how exactly: everything but the inputs, the baselines and the rule."""
 
     process: Process
     expectation: Expectation
     outputs: tuple[int, ...]
-    x0: Float[Tensor, "#b d"]
-    x: Float[Tensor, "b d"]
-    memory: int
-    """Bytes that temporaries may take."""
+    tolerance: float
+
+
+@final
+class PathGradient(Integrand):
+    """d_k times the gradient of T = psi(m, v) on b lines, for the outputs asked for.
+
+    Args:
+        question: what is explained.
+        x0: the baselines, one for each line, or a single one that all lines share.
+        x: the inputs.
+    """
+
+    def __init__(self, question: Question, x0: Float[Tensor, "#b d"], x: Float[Tensor, "b d"]) -> None:
+        self.process, self.expectation, self.outputs = question.process, question.expectation, question.outputs
+        self.x0, self.x, self.shared = x0, x, len(x0) == 1
+        # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
+        self.directions = x.new_zeros(len(x) + self.shared, x.shape[1])
+        torch.sub(x, x0, out=self.directions[: len(x)])
+        self._length = self.process.length(Line(x0, self.d, x.new_zeros(len(x), 0)))
+        self._targets: tuple[Tensor, Tensor] | None = None
 
     @property
     def d(self) -> Float[Tensor, "b d"]:
         """x - x0."""
-        return self._d[: self.rows]
-
-    @cached_property
-    def _d(self) -> Float[Tensor, "e d"]:
-        """Of the lines, and of one more that stays at the baseline where all share it."""
-        d = self.x.new_zeros(self.rows + self._shared, self.x.shape[1])
-        torch.sub(self.x, self.x0, out=d[: self.rows])
-        return d
+        return self.directions[: self.rows]
 
     @property
-    def _shared(self) -> bool:
-        return len(self.x0) == 1
+    def rows(self) -> int:
+        return len(self.x)
 
     @property
     def end(self) -> Float[Tensor, "b o"]:
         """T(x)."""
-        return self._ends[0]
+        return self.targets()[0]
 
     @property
     def start(self) -> Float[Tensor, "b o"]:
-        """T(x0), computed once where all rows share it."""
-        return self._ends[1].expand(self.rows, -1)
-
-    @cached_property
-    def _ends(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "#b o"]]:
-        """T at t = 1 and at t = 0, unless they came with the first sums over the lines."""
-        if not self._shared:
-            return self._target(Line.at(self.x)), self._target(Line.at(self.x0))
-        found = self._target(Line(self.x0, self._d, self.x.new_ones(len(self._d), 1)))
-        return found[:-1], found[-1:]
+        """T(x0)."""
+        return self.targets()[1]
 
     @property
     def change(self) -> Float[Tensor, "b o"]:
-        """T(x) - T(x0)."""
         return self.end - self.start
 
     @property
     def rounding(self) -> Float[Tensor, "b o"]:
-        """The unit in the last place of T: a change below it is not a change."""
-        return self.process.rounding * (self.end.abs() + self.start.abs())
+        return ROUNDING * (self.end.abs() + self.start.abs())
 
     @property
     def floor(self) -> float:
-        """That of the target."""
         return self.expectation.floor
 
     @property
     def gap_floor(self) -> Float[Tensor, "b o"]:
-        """The stated accuracy of the target itself."""
-        return max(self.expectation.accuracy, self.process.rounding) * (1 + self.end.abs() + self.start.abs())
-
-    @property
-    def rows(self) -> int:
-        """b."""
-        return self.x.shape[0]
+        """The stated accuracy of the target."""
+        return max(self.expectation.accuracy, ROUNDING) * (1 + self.end.abs() + self.start.abs())
 
     @property
     def length(self) -> Float[Tensor, " b"]:
-        """The length of the lines in lengthscales."""
         return self._length
 
-    @cached_property
-    def _length(self) -> Float[Tensor, " b"]:
-        return self.process.length(Line(self.x0, self.d, self.x.new_zeros(self.x.shape[0], 0)))
+    def targets(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
+        """T(x) and T(x0). They come with the first sums over all lines, or are evaluated here if asked for earlier."""
+        if self._targets is None:
+            self._targets = self._targets_at_points()
+        return self._targets
+
+    def _targets_at_points(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
+        if not self.shared:
+            return self._finished(self._target(Line.at(self.x)), self._target(Line.at(self.x0)))
+        target = self._target(Line(self.x0, self.directions, self.x.new_ones(len(self.directions), 1)))
+        return self._finished(target[:-1], target[-1:])
+
+    def _finished(
+        self, end: Float[Tensor, "b o"], start: Float[Tensor, "#b o"]
+    ) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
+        """T(x) is T(x0), to the last bit, for an input that equals its baseline, however either was rounded."""
+        unmoved = (self.d == 0).all(1, keepdim=True)
+        return torch.where(unmoved, start, end), start.expand(self.rows, -1)
 
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
-        """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of bounded memory.
+        """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of rows.
 
-        The first sums over all lines have their ends as nodes without a weight, so that T is known there too; not by
-        autograd, whose gradients may not exist where a path begins.
+        The first sums over all lines include the ends of the lines as nodes without a weight, which gives T there too.
+        This is not done with autograd, whose gradients may not exist at a baseline.
         """
-        r, o, first = weights.shape[1], len(self.outputs), self._first(rows)
-        ends = t.new_tensor([1.0, 0.0][: 2 - self._shared] if first else [])
-        lines = torch.arange(len(self._d)) if first else rows
-        found, values = self.d.new_empty(len(lines), r * o, self.d.shape[1]), []
-        for at in torch.arange(len(lines)).split(self._block(t.shape[1] + len(ends), r)):
-            own = at.clamp(max=len(rows) - 1)  # the line that stays at the baseline takes the nodes of the last
-            nodes = torch.cat([t[own], ends.expand(len(at), -1)], dim=1)
-            values.append(self._sums(lines[at], nodes, weights[own], found[at[0] : at[-1] + 1]))
-        if first:
-            at_end, *at_start = joined(values).unbind(2)
-            vars(self)["_ends"] = (at_end[: self.rows], at_start[0] if at_start else at_end[self.rows :])
-        return found[: len(rows)].unflatten(1, (r, o))
+        r, o = weights.shape[1], len(self.outputs)
+        if self._targets is not None or self.process.autograd or not self._covers_all_lines(rows):
+            return self._blocks(rows, t, weights, t.new_empty(0))[0].unflatten(1, (r, o))
+        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
+        sums, values = self._blocks(torch.arange(len(self.directions)), t, weights, ends)
+        at_end = values[: self.rows, :, 0]
+        self._targets = self._finished(at_end, values[self.rows :, :, 0] if self.shared else values[:, :, 1])
+        return sums[: self.rows].unflatten(1, (r, o))
 
-    def _first(self, rows: Int[Tensor, " s"]) -> bool:
-        """Whether these are all lines, once each, and their ends not known."""
-        if "_ends" in vars(self) or self.process.autograd or len(rows) != self.rows:
-            return False
-        return torch.equal(rows, torch.arange(self.rows))
+    def _covers_all_lines(self, rows: Int[Tensor, " s"]) -> bool:
+        return len(rows) == self.rows and torch.equal(rows, torch.arange(self.rows))
+
+    def _blocks(
+        self,
+        lines: Int[Tensor, " e"],
+        t: Float[Tensor, "s q"],
+        weights: Float[Tensor, "s r q"],
+        ends: Float[Tensor, " p"],
+    ) -> tuple[Float[Tensor, "e ro d"], Float[Tensor, "e o p"]]:
+        """The sums over lines, and T at the nodes `ends`, which have no weight."""
+        channels, outputs = weights.shape[1] * len(self.outputs), len(self.outputs)
+        sums = self.d.new_empty(len(lines), channels, self.d.shape[1])
+        targets = self.d.new_empty(len(lines), outputs, len(ends))
+        size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1] + len(ends), channels))
+        for start in range(0, len(lines), size):
+            block = slice(start, start + size)
+            given = torch.arange(len(lines))[block].clamp(max=len(t) - 1)  # the additional line takes the last nodes
+            nodes = torch.cat([t[given], ends.expand(len(given), -1)], dim=1)
+            targets[block] = self._sums(lines[block], nodes, weights[given], sums[block])
+        return sums, targets
 
     def _sums(
         self,
-        rows: Int[Tensor, " s"],
-        t: Float[Tensor, "s p"],
-        weights: Float[Tensor, "s r q"],
-        out: Float[Tensor, "s ro d"],
-    ) -> Float[Tensor, "s o _"]:
-        d, x0 = self._d[rows], self.x0 if self._shared else self.x0[rows]
+        lines: Int[Tensor, " e"],
+        t: Float[Tensor, "e p"],
+        weights: Float[Tensor, "e r q"],
+        out: Float[Tensor, "e ro d"],
+    ) -> Float[Tensor, "e o _"]:
+        """Writes the sums of one block to `out`, and returns T at the nodes without a weight."""
+        d, x0 = self.directions[lines], self.x0 if self.shared else self.x0[lines]
         marginals = self.process.along(Line(x0, d, t))
         jet = self.expectation.jet(marginals, self.outputs)
         wm = _weighted(weights, jet.by_m, t.shape[1])
         wv = None if jet.by_v is None else _weighted(weights, jet.by_v, t.shape[1])
         marginals.pull_back(wm, wv).evaluate(out).mul_(d[:, None])  # (4.1)
-        return jet.value[:, :, weights.shape[2] :].clone()  # so that the other nodes' are let go
-
-    def _block(self, nodes: int, channels: int) -> int:
-        """Rows whose temporaries fit into the memory: those of the process, and the features of all channels."""
-        p = channels * len(self.outputs)
-        return rows_within(self.memory, self.process.floats(nodes, p) + 2 * p * self.process.features)
+        return jet.value[:, :, weights.shape[2] :]
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
-        pieces = line.split(self._block(1, 1))
-        return joined(
-            [self.expectation.jet(self.process.along(piece), self.outputs).value[:, :, 0] for piece in pieces]
-        )
+        blocks = line.split(rows_in_a_block(numbers_on_a_line(self.process, 1, 1)))
+        jets = [self.expectation.jet(self.process.along(block), self.outputs) for block in blocks]
+        return torch.cat([jet.value[:, :, 0] for jet in jets])
 
 
 def _weighted(
     weights: Float[Tensor, "s r q"], partials: Float[Tensor, "s o c p"], nodes: int
 ) -> Float[Tensor, "s ro c p"]:
-    """weights_q psi_q, and zero, not a product with zero, at nodes without a weight."""
+    """weights_q psi_q, and zero (not a product with zero) at nodes without a weight."""
     q = weights.shape[2]
-    found = (weights[:, :, None, None] * partials[:, None, ..., :q]).flatten(1, 2)
-    return found if q == nodes else torch.nn.functional.pad(found, (0, nodes - q))
-
-
-def joined(pieces: list[Tensor]) -> Tensor:
-    """One after the other; a single one as it is, which spares a copy of the result."""
-    return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
-
-
-def rows_within(memory: int, floats: int) -> int:
-    """As many rows as fit, each with so many numbers; one at the least."""
-    return max(1, min(memory, BLOCK) // (8 * floats))
+    products = (weights[:, :, None, None] * partials[:, None, ..., :q]).flatten(1, 2)
+    return products if q == nodes else torch.nn.functional.pad(products, (0, nodes - q))

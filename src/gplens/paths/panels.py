@@ -53,9 +53,9 @@ def _interpolatory_weights(nodes: Nodes) -> Nodes:
 
 
 NEXT = {4: 7, 5: 7, 7: 15}
-"""Gauss nodes of a second look at a panel, after so many of the first."""
+"""Gauss nodes of the second attempt at a panel, by those of the first."""
 LAST = 15
-"""The most Gauss nodes; panels that they do not settle are halved."""
+"""The most Gauss nodes of a panel. A panel that they do not settle is halved."""
 
 
 @final
@@ -69,38 +69,40 @@ class Panels:
 
     @staticmethod
     def equal(count: Int[Tensor, " b"]) -> "Panels":
-        """So many of each path, of one width."""
+        """`count` panels of equal width for each path."""
         owner = torch.repeat_interleave(torch.arange(len(count)), count)
         first = torch.repeat_interleave(count.cumsum(0) - count, count)
         width = 1 / count[owner].double()
         return Panels(owner, (torch.arange(len(owner)) - first) * width, width)
 
     def take(self, mask: Bool[Tensor, " s"]) -> "Panels":
-        """Some of them."""
+        """Some of the panels."""
         return Panels(self.owner[mask], self.start[mask], self.width[mask])
 
     def refined(self, order: Int[Tensor, " s"]) -> "tuple[Panels, Int[Tensor, ' r']]":
-        """Those that more nodes may settle, and the halves of the others; with their orders."""
+        """Panels to be tried with more nodes, and the halves of those that already had the most; with their orders."""
         whole = order < LAST
         kept, cut = self.take(whole), self.take(~whole)
         owner = torch.cat([kept.owner, cut.owner.repeat_interleave(2)])
         start = torch.cat([kept.start, torch.stack([cut.start, cut.start + cut.width / 2], dim=1).flatten()])
         width = torch.cat([kept.width, (cut.width / 2).repeat_interleave(2)])
-        following = torch.tensor([NEXT[one] for one in order[whole].tolist()] + [LAST] * (len(owner) - len(kept.owner)))
+        following = torch.tensor(
+            [NEXT[nodes] for nodes in order[whole].tolist()] + [LAST] * (len(owner) - len(kept.owner))
+        )
         return Panels(owner, start, width), following
 
 
 MARGIN = 100
-"""On the part of Gauss's error that Kronrod's sums are seen to have. Recipe: scripts/kronrod_gain.py"""
+"""Safety factor on the measured ratio of Kronrod's to Gauss's error. Recipe: scripts/kronrod_gain.py"""
 LEAST = 3e-3
-"""The least part of Gauss's error that is believed, however near Kronrod's sums seem. Recipe: as above."""
+"""The smallest ratio that is believed, however small the measured one. Recipe: scripts/kronrod_gain.py"""
 
 
 def gain(kronrod: Float[Tensor, "*b"], gauss: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-    """The part of |Kronrod - Gauss| that is believed to be Kronrod's error, given how far both are off  (4.9a)."""
+    """The part of |Kronrod - Gauss| that is taken as Kronrod's error, given how far both are from the truth (4.9a)."""
     return ratio(MARGIN * kronrod, gauss).clamp(LEAST, 1.0)
 
 
 def ratio(a: Float[Tensor, "*b"], b: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-    """a / b; 0/0 is 0: nothing moves, no error."""
+    """a / b, with 0/0 = 0: if nothing changes there is no error."""
     return (a / b).nan_to_num(nan=0.0, posinf=torch.inf)

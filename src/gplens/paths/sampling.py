@@ -1,76 +1,63 @@
-"""Attributions of targets that are averages over draws: refined until their standard error is small enough."""
+"""Attributions of targets that are averages over draws, refined until their standard error meets the tolerance."""
 
 from dataclasses import replace
 from math import sqrt
-from typing import TYPE_CHECKING
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from gplens.expectations.softmax.sampled import Sampled
-from gplens.paths.rules import Integral
-
-if TYPE_CHECKING:
-    from gplens.paths.attribution import Attribution, Question
+from gplens.paths.attribution import Attribution, attribute
+from gplens.paths.gradient import Question
+from gplens.paths.integrand import Integral, Rule
 
 
-def answer_by_sampling(
-    question: "Question", expectation: Sampled, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
-) -> "Attribution":
-    """Twice the draws for the inputs whose standard error is above the tolerance, while there are more to be had."""
-    found = _once(question, expectation, x, baselines)
-    missed = ~_met(found, question.tolerance)
-    while bool(missed.any()) and (finer := expectation.refined()) is not None:
-        expectation = finer
-        starts = baselines if len(baselines) == 1 else baselines[missed]
-        found = _replaced(found, missed, _once(question, expectation, x[missed], starts))
-        missed = ~_met(found, question.tolerance)
-    own = found.integral
-    converged = ~missed if own.converged is None else own.converged & ~missed  # the draws can tell, whatever the rule
-    return replace(found, integral=replace(own, converged=converged))
+def attribute_by_sampling(
+    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> Attribution:
+    """Doubles the draws for the inputs whose standard error is above the tolerance, up to the most that there are."""
+    attribution = _averaged_over_replicates(question, rule, x, baselines)
+    missed = ~_met(attribution, question.tolerance)
+    while bool(missed.any()) and (finer := question.expectation.refined()) is not None:
+        question = replace(question, expectation=finer)
+        missed_baselines = baselines if len(baselines) == 1 else baselines[missed]
+        again = _averaged_over_replicates(question, rule, x[missed], missed_baselines)
+        attribution = _replaced(attribution, missed, again)
+        missed = ~_met(attribution, question.tolerance)
+    converged = attribution.integral.converged
+    converged = ~missed if converged is None else converged & ~missed  # the draws have an error estimate with any rule
+    return replace(attribution, integral=replace(attribution.integral, converged=converged))
 
 
-def _once(
-    question: "Question", expectation: Sampled, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
-) -> "Attribution":
-    """Each replicate integrated as outputs of its own; their mean, and the standard error of it."""
-    R, C = expectation.replicates, expectation.count(question.process.latents)
+def _averaged_over_replicates(
+    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> Attribution:
+    """Every replicate integrated as an output of its own; their mean, and its standard error."""
+    R, C = question.expectation.replicates, question.expectation.count(question.process.latents)
+    assert R is not None
     outputs = tuple(r * C + c for r in range(R) for c in question.outputs)
-    every = replace(question, expectation=expectation, outputs=outputs).integrate(x, baselines)
-    values, start, end = (tensor.unflatten(1, (R, -1)) for tensor in (every.integral.values, every.start, every.end))
-    error = None if every.integral.error is None else every.integral.error.unflatten(1, (R, -1)).mean(1)
-    integral = Integral(values.mean(1), error, every.integral.nodes, every.integral.converged)
-    return replace(
-        every,
-        integral=integral,
-        start=start.mean(1),
-        end=end.mean(1),
-        standard_error=values.std(1) / sqrt(R),
-    )
+    replicates = attribute(replace(question, outputs=outputs), rule, x, baselines)
+    integral = replicates.integral
+    values, start, end = (part.unflatten(1, (R, -1)) for part in (integral.values, replicates.start, replicates.end))
+    error = None if integral.error is None else integral.error.unflatten(1, (R, -1)).mean(1)
+    averaged = Integral(values.mean(1), error, integral.nodes, integral.converged)
+    return Attribution(averaged, start.mean(1), end.mean(1), values.std(1) / sqrt(R))
 
 
-def _met(found: "Attribution", tolerance: float) -> Bool[Tensor, " b"]:
-    """Relative to the input's largest attribution over all outputs: probabilities share a scale (3.15)."""
-    assert found.standard_error is not None
-    largest = torch.maximum((found.end - found.start).abs().amax(1), found.integral.values.abs().flatten(1).amax(1))
-    return found.standard_error.flatten(1).amax(1) <= tolerance * largest
+def _met(attribution: Attribution, tolerance: float) -> Bool[Tensor, " b"]:
+    """Relative to the input's largest attribution over all outputs, since probabilities share a scale (3.15)."""
+    assert attribution.standard_error is not None
+    return attribution.standard_error.flatten(1).amax(1) <= tolerance * attribution.largest().amax(1)
 
 
-def _replaced(found: "Attribution", rows: Bool[Tensor, " b"], finer: "Attribution") -> "Attribution":
-    """The results of the rows that were done again, in the place of the old ones; nodes add up."""
+def _replaced(attribution: Attribution, rows: Bool[Tensor, " b"], again: Attribution) -> Attribution:
+    """With the results of the rows that were done again in place of the old ones. Numbers of nodes add up."""
 
     def put(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-        if old is None or new is None:
-            return None
-        old = old.clone()
-        old[rows] = new
-        return old
+        return None if old is None or new is None else old.index_put((rows,), new)
 
-    nodes = found.integral.nodes.clone()
-    nodes[rows] += finer.integral.nodes
-    tensors = {name: put(getattr(found, name), getattr(finer, name)) for name in ("start", "end", "standard_error")}
-    own, new = found.integral, finer.integral
-    values = torch.as_tensor(put(own.values, new.values))
-    integral = Integral(values, put(own.error, new.error), nodes, put(own.converged, new.converged))
-    return replace(found, integral=integral, **tensors)
+    old, new = attribution.integral, again.integral
+    nodes = old.nodes.index_put((rows,), new.nodes, accumulate=True)
+    values = old.values.index_put((rows,), new.values)
+    integral = Integral(values, put(old.error, new.error), nodes, put(old.converged, new.converged))
+    start, end = attribution.start.index_put((rows,), again.start), attribution.end.index_put((rows,), again.end)
+    return Attribution(integral, start, end, put(attribution.standard_error, again.standard_error))

@@ -1,4 +1,4 @@
-"""Latent functions with Gaussian marginals, seen along a line: what the engine integrates (MATH 1, 4)."""
+"""The interface of a process: latent functions with Gaussian marginals, evaluated along a line (MATH 1, 4)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,53 +10,62 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.lines.pairs import Joint, Pairs
+from gplens.lines.pairs import Pairs
 from gplens.lines.pull_back import Form
 
 
 class Marginals(ABC):
-    """m and v of c latent functions at the nodes of a line, and their pull-back. v is computed when asked for."""
+    """m and v of c latent functions at the nodes of a line, and their pull-back.
+
+    A subclass defines `means`, `variances` and `pull_back`. `m` and `v` are computed on first use, so that a target
+    that does not depend on the variance never computes it.
+    """
 
     @cached_property
     def m(self) -> Float[Tensor, "b c q"]:
-        """The means, computed once."""
+        """The means."""
         return self.means()
 
     @cached_property
     def v(self) -> Float[Tensor, "b c q"]:
-        """The variances, computed once, and only if they are looked at."""
+        """The variances."""
         return self.variances()
 
     @abstractmethod
     def means(self) -> Float[Tensor, "b c q"]:
-        """What `m` is."""
+        """Compute `m`."""
 
     @abstractmethod
     def variances(self) -> Float[Tensor, "b c q"]:
-        """What `v` is."""
+        """Compute `v`."""
 
     @abstractmethod
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        """sum_cq wm d_k m + wv d_k v  (4.1); without wv nothing of the variance is touched."""
+        """sum_cq wm d_k m + wv d_k v  (4.1). With wv = None nothing of the variance is computed."""
 
 
 class Process(ABC):
-    """c latent functions of d features."""
+    """c latent functions of d features. A process of your own defines the eight abstract members."""
 
     @property
     @abstractmethod
     def latents(self) -> int:
-        """c."""
+        """The number c of latent functions."""
 
     @property
     @abstractmethod
     def features(self) -> int:
-        """d."""
+        """The number d of features."""
 
     @property
     @abstractmethod
     def autograd(self) -> bool:
-        """Whether some gradient comes from autograd rather than from a formula."""
+        """Whether any gradient comes from autograd rather than from a formula."""
+
+    @property
+    @abstractmethod
+    def smooth(self) -> bool:
+        """Whether all kernels are analytic where their two arguments are equal."""
 
     @abstractmethod
     def along(self, line: Line) -> Marginals:
@@ -64,45 +73,24 @@ class Process(ABC):
 
     @abstractmethod
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """How far the line goes in the units of the kernel that forgets first (4.6)."""
-
-    @property
-    @abstractmethod
-    def smooth(self) -> bool:
-        """Whether all kernels are analytic where their two arguments meet."""
+        """Path length in units of the shortest lengthscale (4.6)."""
 
     @abstractmethod
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """One latent function and its gradient at the nodes of two lines that are one line in each row."""
-
-    @abstractmethod
-    def joint(self, line: Line, latent: int, *, full: bool) -> Joint:
-        """The same for all pairs of nodes of a single line; all covariances between features if full."""
-
-    @abstractmethod
-    def floats(self, nodes: int, channels: int) -> int:
-        """Numbers held for a line of so many nodes while so many channels are pulled back, features not counted."""
-
-    def held(self, nodes: int, channels: int) -> int:
-        """Those of them that are held until the pull-back is multiplied out, while other processes do their work."""
-        return self.floats(nodes, channels)
+        """One latent function and its gradient at the nodes of two lines that lie on one line in each row."""
 
     @abstractmethod
     def select(self, latents: tuple[int, ...]) -> "Process":
-        """Some of the latent functions alone."""
-
-    @abstractmethod
-    def to(self, dtype: torch.dtype) -> "Process":
-        """The same in another precision."""
-
-    def sources(self) -> "Sources | None":
-        """The independent latent functions behind outputs that share some; None where the outputs are independent."""
-        return None
+        """Some of the latent functions."""
 
     @property
-    def rounding(self) -> float:
-        """The error of a target, relative to its size, that no refinement of a path removes."""
-        return torch.finfo(torch.float64).eps
+    def width(self) -> int:
+        """Numbers held per node, up to a common factor; paths/blocks.py sizes blocks of rows by it."""
+        return self.latents * self.features
+
+    def sources(self) -> "Sources | None":
+        """The independent latent functions behind outputs that share some; None if the outputs are independent."""
+        return None
 
     def m(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"]:
         """The means at points  (1.1)."""
@@ -114,38 +102,38 @@ class Process(ABC):
 
     def m_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
         """d_k m at points  (1.4)."""
-        return self._gradients(X, _each(self.latents, X), None)
+        return self._gradients(X, _one_channel_each(self.latents, X), None)
 
     def v_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
         """d_k v at points  (1.5)."""
-        one = _each(self.latents, X)
-        return self._gradients(X, torch.zeros_like(one), one)
+        channels = _one_channel_each(self.latents, X)
+        return self._gradients(X, torch.zeros_like(channels), channels)
 
     def _gradients(self, X: Float[Tensor, "b d"], wm: Tensor, wv: Tensor | None) -> Float[Tensor, "b c d"]:
         form = self.along(Line.at(X)).pull_back(wm, wv)
         return form.evaluate(X.new_empty(X.shape[0], self.latents, X.shape[1]))
 
 
-def _each(latents: int, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c c 1"]:
+def _one_channel_each(latents: int, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c c 1"]:
     return torch.eye(latents, dtype=X.dtype).expand(X.shape[0], -1, -1)[..., None]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Independent latent functions g, and the outputs made of them:  f = M g + N e, e standard normal  (1.8)."""
+    """Independent latent functions g and the outputs made of them:  f = M g + N e, e standard normal  (1.8)."""
 
     process: Process
     weights: Float[Tensor, "c l"]
     """M."""
     noise: Float[Tensor, "c k"]
-    """N: the jitter that a host adds to mixed outputs; no columns where there is none."""
+    """N: the jitter that a host adds to mixed outputs. It has no columns if there is none."""
 
     @staticmethod
     def of(process: Process) -> "Sources":
-        """Those of any process; independent outputs are their own."""
-        own = torch.eye(process.latents, dtype=torch.float64)
-        return process.sources() or Sources(process, own, own[:, :0])
+        """The sources of any process; independent outputs are their own."""
+        identity = torch.eye(process.latents, dtype=torch.float64)
+        return process.sources() or Sources(process, identity, identity[:, :0])
 
     @property
     def jitter(self) -> Float[Tensor, " c"]:

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from gplens.expectations.link import Link
 from gplens.lines.line import Line
-from gplens.lines.pairs import Nodes, Pairs
+from gplens.lines.pairs import NodeMarginals, Pairs
 from gplens.paths.panels import gain, gauss_kronrod, gauss_legendre
 from gplens.processes.process import Process
 
 Matrix = Float[Tensor, "b d *d"]
-"""Features by features, or its diagonal."""
+"""A matrix over pairs of features, or its diagonal."""
 
 
 def covariance(
@@ -28,29 +28,29 @@ def covariance(
     *,
     full: bool,
 ) -> tuple[Matrix, Matrix]:
-    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2), and its error.
+    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2) at Kronrod's nodes, and its estimated error.
 
-    That is the distance to the same with the Gauss nodes alone, times what the finer nodes are seen to gain on the
-    attributions, which are known  (5.14a).
+    The error is the distance to the result at Gauss's nodes, times the gain of Kronrod's nodes on the attributions
+    `values`, which are known  (5.14a).
     """
     d, (t, w, _) = x - x0, map(torch.as_tensor, gauss_kronrod(order))
     gauss = map(torch.as_tensor, gauss_legendre(order))
-    fine, first = _added(process, latent, link, _grid(process, x0, d, t, w), full=full)
-    coarse, coarse_first = _added(process, latent, link, _grid(process, x0, d, *gauss), full=full)
+    fine, fine_first = _scaled_covariance(process, latent, link, _grid(process, x0, d, t, w), full=full)
+    coarse, coarse_first = _scaled_covariance(process, latent, link, _grid(process, x0, d, *gauss), full=full)
     outer = d[:, :, None] * d[:, None] if full else d**2
-    missed, coarsely_missed = (((d * one - values).abs()).amax(1) for one in (first, coarse_first))
-    gained = gain(missed, coarsely_missed).view(-1, *[1] * (outer.ndim - 1))
-    return outer * fine, gained * (outer * (fine - coarse)).abs()
+    fine_miss, coarse_miss = ((d * first - values).abs().amax(1) for first in (fine_first, coarse_first))
+    part = gain(fine_miss, coarse_miss).view(-1, *[1] * (outer.ndim - 1))
+    return outer * fine, part * (outer * (fine - coarse)).abs()
 
 
-def _added(
+def _scaled_covariance(
     process: Process, latent: int, link: Link, grid: "_Grid", *, full: bool
 ) -> tuple[Matrix, Float[Tensor, "b d"]]:
     """The covariance of IG_k / d_k and IG_l / d_l on a grid of pairs, and IG_k / d_k itself."""
     pairs = process.pairs(grid.left, grid.right, latent)
     weights = grid.double.expand_as(pairs.c)
-    second = grid.of_paths(_sum(pairs, _Moments.of(link, pairs), weights, full=full))
-    first = grid.of_paths(_slope(pairs.left, link, grid.single))
+    second = grid.sum_of_paths(_second_moment(pairs, _PairMoments.of(link, pairs), weights, full=full))
+    first = grid.sum_of_paths(_first_moment(pairs.left, link, grid.single))
     if not full:
         return second - first**2, first
     return (second + second.mT) / 2 - first[:, :, None] * first[:, None], first
@@ -59,25 +59,25 @@ def _added(
 @final
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """Pairs of nodes, `group` rows of them for each path, and their weights."""
+    """Pairs of nodes, in `group` rows for each path, and their weights."""
 
     left: Line
     right: Line
     single: Float[Tensor, "r q"]
-    """Weights of the left nodes, so that their sums are integrals over the path."""
+    """Weights of the left nodes; their sums are integrals over the path."""
     double: Float[Tensor, "r q p"]
-    """Weights of the pairs, so that their sums are integrals over the unit square."""
+    """Weights of the pairs; their sums are integrals over the unit square."""
     group: int
 
-    def of_paths(self, rows: Float[Tensor, "r *rest"]) -> Float[Tensor, "b *rest"]:
-        """The sums of the rows that belong to a path."""
+    def sum_of_paths(self, rows: Float[Tensor, "r *rest"]) -> Float[Tensor, "b *rest"]:
+        """The sums over the rows that belong to a path."""
         return rows.unflatten(0, (-1, self.group)).sum(1)
 
 
 def _grid(process: Process, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], t: Tensor, w: Tensor) -> _Grid:
-    """The nodes with themselves; or, where the kernel has a kink on t = t', each with nodes of its own below it (5.14).
+    """All pairs of the nodes; or, if the kernel has a kink at t = t', each node with nodes t' = t s below it (5.14).
 
-    In the second case t' = t s, counted twice: the kink is an edge then.
+    The second grid is counted twice, by symmetry, and has the kink on its edge.
     """
     q, b = len(t), len(d)
     if process.smooth:
@@ -90,7 +90,7 @@ def _grid(process: Process, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], 
     return _Grid(left, right, w.repeat(b)[:, None], double.repeat(b, 1)[:, None], q)
 
 
-def _slope(at: Nodes, link: Link, w: Float[Tensor, "#b q"]) -> Float[Tensor, "b d"]:
+def _first_moment(at: NodeMarginals, link: Link, w: Float[Tensor, "#b q"]) -> Float[Tensor, "b d"]:
     """IG_k / d_k at the same nodes: sum_q w_q (E g' m_k + 1/2 E g'' v_k)  (4.1)."""
     _, slope, curvature = link.moments(at.m, at.v)
     by_m, by_v = (w * slope)[:, None], (w * curvature / 2)[:, None]
@@ -98,8 +98,8 @@ def _slope(at: Nodes, link: Link, w: Float[Tensor, "#b q"]) -> Float[Tensor, "b 
 
 
 @final
-class _Moments(NamedTuple):
-    """E_ij of the pairs, left and right nodes not being the same."""
+class _PairMoments(NamedTuple):
+    """E_ij of the pairs; unlike those of a link, left and right nodes need not be the same."""
 
     E11: Float[Tensor, "b q p"]
     E12: Float[Tensor, "b q p"]
@@ -109,11 +109,11 @@ class _Moments(NamedTuple):
     E22: Float[Tensor, "b q p"]
 
     @staticmethod
-    def of(link: Link, pairs: Pairs) -> "_Moments":
-        """The link's moments between all nodes, of which those between left and right are taken."""
+    def of(link: Link, pairs: Pairs) -> "_PairMoments":
+        """The link's moments between all nodes, restricted to those between left and right."""
         if pairs.square:
             E = link.pair_moments(pairs.left.m, pairs.left.v, pairs.c)
-            return _Moments(E.E11, E.E12, E.E12.mT, E.E13, E.E13.mT, E.E22)
+            return _PairMoments(E.E11, E.E12, E.E12.mT, E.E13, E.E13.mT, E.E22)
         x, y, (_, q, p) = pairs.left, pairs.right, pairs.c.shape
         m, v = torch.cat([x.m, y.m], dim=1), torch.cat([x.v, y.v], dim=1)
         c = torch.zeros(len(m), q + p, q + p, dtype=m.dtype)
@@ -121,22 +121,22 @@ class _Moments(NamedTuple):
         E = link.pair_moments(m, v, c)
         across = [part[:, :q, q:] for part in E]
         back = [part[:, q:, :q].mT for part in E]
-        return _Moments(across[0], across[1], back[1], across[2], back[2], across[3])
+        return _PairMoments(across[0], across[1], back[1], across[2], back[2], across[3])
 
 
-def _sum(pairs: Pairs, E: _Moments, w: Float[Tensor, "b q p"], *, full: bool) -> Matrix:
-    """sum_qp w_qp (5.1): what is multiplied by m_k and v_k, by m_l' and v_l', then c_k c_l' and c_kl'."""
+def _second_moment(pairs: Pairs, E: _PairMoments, w: Float[Tensor, "b q p"], *, full: bool) -> Matrix:
+    """sum_qp w_qp (5.1): the terms with m_k and v_k, those with m_l' and v_l', then c_k c_l' and c_kl'."""
     x, y, c_k, c_l = pairs.left, pairs.right, pairs.c_k, pairs.c_l
-    weighted = _Moments(*(w * part for part in E))
-    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + _over(weighted.E21, c_l)
-    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + _over(weighted.E31, c_l) / 2
-    to_m, to_v = _over(weighted.E12.mT, c_k), _over(weighted.E13.mT, c_k) / 2
+    weighted = _PairMoments(*(w * part for part in E))
+    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + _weighted_sum(weighted.E21, c_l)
+    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + _weighted_sum(weighted.E31, c_l) / 2
+    to_m, to_v = _weighted_sum(weighted.E12.mT, c_k), _weighted_sum(weighted.E13.mT, c_k) / 2
     products = [(x.m_k, by_m), (x.v_k, by_v), (to_m, y.m_k), (to_v, y.v_k)]
     products += [((weighted.E22[..., None] * c_k.transpose(1, 2)).flatten(1, 2), c_l.flatten(1, 2))]
-    total = pairs.gradients(weighted.E11, full)
+    total = pairs.gradient_sum(weighted.E11, full)
     return total + torch.stack([a.mT @ b if full else (a * b).sum(1) for a, b in products]).sum(0)
 
 
-def _over(weights: Float[Tensor, "b p q"], c: Float[Tensor, "b p q d"]) -> Float[Tensor, "b p d"]:
+def _weighted_sum(weights: Float[Tensor, "b p q"], c: Float[Tensor, "b p q d"]) -> Float[Tensor, "b p d"]:
     """The weighted sum over the nodes at which the gradient is taken."""
     return (weights[:, :, None] @ c)[:, :, 0]

@@ -11,7 +11,11 @@ class Uncertainty(ABC):
     @property
     @abstractmethod
     def covariances(self) -> bool:
-        """Whether covariances between features are wanted."""
+        """Whether covariances between features are computed."""
+
+    def for_groups(self) -> "Uncertainty":
+        """What the deviations of groups of features require."""
+        return self
 
 
 @final
@@ -21,8 +25,11 @@ class Diagonal(Uncertainty):
 
     @property
     def covariances(self) -> bool:
-        """Not wanted."""
         return False
+
+    def for_groups(self) -> "Full":
+        """The deviation of a sum needs the covariances of its terms."""
+        return Full()
 
 
 @final
@@ -32,17 +39,17 @@ class Full(Uncertainty):
 
     @property
     def covariances(self) -> bool:
-        """Wanted."""
         return True
 
 
 @final
 @dataclass(frozen=True)
 class Samples(Uncertainty):
-    """Draws of the attributions from their posterior, for any statistic; repeatable by the seed.
+    """Draws of the attributions from their posterior, for any statistic; determined by the seed.
 
-    The draws of an input are joint over features and outputs. `joint=False` draws each attribution on its own, which
-    is all that an interval needs and costs much less where there are hundreds of features.
+    The draws of an input are joint over features and outputs, and their exact covariance is computed too.
+    `joint=False` draws each attribution on its own, which is all that an interval needs, and costs much less for
+    hundreds of features.
     """
 
     count: int
@@ -51,9 +58,8 @@ class Samples(Uncertainty):
 
     @property
     def covariances(self) -> bool:
-        """Where the draws are joint, the covariance that they have is given exactly as well."""
         return self.joint
 
     def __post_init__(self) -> None:
         if self.count < 2:
-            raise ValueError(f"Samples wants two draws or more; got count={self.count}.")
+            raise ValueError(f"Samples: expected count >= 2, got {self.count}.")

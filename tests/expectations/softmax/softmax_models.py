@@ -28,7 +28,7 @@ class MultiClass(gpytorch.models.ApproximateGP):
 
     def __init__(self, Z: Tensor, latents: int, classes: int, *, shared: bool, lmc: bool = False) -> None:
         batch = torch.Size([latents])
-        own = torch.Size() if shared else batch
+        kernel_batch = torch.Size() if shared else batch
         q = gpytorch.variational.CholeskyVariationalDistribution(Z.shape[0], batch_shape=batch)
         Z = Z if shared else Z.repeat(latents, 1, 1)
         base = gpytorch.variational.VariationalStrategy(self, Z, q)
@@ -38,8 +38,8 @@ class MultiClass(gpytorch.models.ApproximateGP):
             strategy = gpytorch.variational.IndependentMultitaskVariationalStrategy(base, num_tasks=classes)
         super().__init__(strategy)
         self.mean_module = gpytorch.means.ConstantMean(batch_shape=batch)
-        rbf = gpytorch.kernels.RBFKernel(ard_num_dims=Z.shape[-1], batch_shape=own)
-        self.covar_module = gpytorch.kernels.ScaleKernel(rbf, batch_shape=own)
+        rbf = gpytorch.kernels.RBFKernel(ard_num_dims=Z.shape[-1], batch_shape=kernel_batch)
+        self.covar_module = gpytorch.kernels.ScaleKernel(rbf, batch_shape=kernel_batch)
 
     def forward(self, x: Tensor) -> gpytorch.distributions.MultivariateNormal:
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))

@@ -1,5 +1,7 @@
 """Explanations of multi-class models: they add up for every class, and agree with oracles that we did not write."""
 
+import re
+
 import gpytorch
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from torch import Tensor
 
 import gplens
 from gplens import links
+from messages import naming
+from rounding import assert_rounded
 
 
 def sobol_probabilities(m: Tensor, v: Tensor, count: int = 2**14) -> Tensor:
@@ -88,21 +92,22 @@ def test_some_classes_are_the_same_as_all_of_them() -> None:
     some = gplens.explain(model, X[:4], baseline=0.5, likelihood=likelihood, outputs=[2, 0])
     assert some.output_names == ("class 2", "class 0")
     assert torch.allclose(some.values, every.values[:, [2, 0]], rtol=0, atol=1e-7 * float(every.values.abs().max()))
-    assert torch.equal(some.prediction, every.prediction[:, [2, 0]])
+    assert_rounded(some.prediction, every.prediction[:, [2, 0]], roundings=64)  # sums over the nodes of (3.2)
 
 
 def test_contrast_says_why_one_class_rather_than_another() -> None:
     model, likelihood, X = small()
     ours = gplens.explain(model, X[:4], baseline=0.5, likelihood=likelihood)
     why = ours.contrast("class 2", 0)
-    assert torch.equal(why.values, ours.values[:, 2] - ours.values[:, 0])
+    assert torch.equal(why.values, ours.values[:, 2] - ours.values[:, 0])  # a single rounding
     change = why.prediction - why.baseline_prediction
     assert (why.values.sum(1) - change).abs().max() <= 1e-9
-    assert "class 2 rather than class 0" in repr(why)
-    with pytest.raises(ValueError, match="no output 'class 9'"):
+    assert re.search(naming("class 2", "class 0"), repr(why))
+    with pytest.raises(ValueError, match=naming("class 9")):
         ours.contrast("class 9", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"mixing": True}, {"lmc": True, "shared": False}], ids=["mixing", "lmc"])
 def test_correlated_classes_have_a_standard_error_that_they_keep(options: dict[str, bool]) -> None:
     """Against 2 x 10^5 joint draws of the logits at both ends: the sum of the attributions is the change."""
@@ -121,9 +126,11 @@ def test_correlated_classes_have_a_standard_error_that_they_keep(options: dict[s
     change, spread = mean[:2] - mean[2], (error[:2] ** 2 + error[2] ** 2).sqrt()
     assert ((ours.values.sum(2) - change).abs() <= 4 * spread + 1e-4).all()
     again = gplens.explain(model, X[:2], baseline=0.5, likelihood=likelihood)
-    assert torch.equal(again.values, ours.values)
+    size = ours.values.abs().max()
+    assert_rounded(again.values, ours.values, roundings=1e4, size=size)  # the same draws, on as many nodes
 
 
+@pytest.mark.slow
 def test_mixing_by_the_identity_is_the_exact_softmax_within_its_standard_error() -> None:
     process, X = posteriors(4, 3, seed=21)
     exact = gplens.explain(process, X, baseline=0.0, likelihood=links.Softmax())
@@ -137,17 +144,19 @@ def test_mixing_by_the_identity_is_the_exact_softmax_within_its_standard_error()
     assert not torch.equal(sampled.values, gplens.explain(process, X, baseline=0.0, likelihood=other).values)
 
 
+@pytest.mark.slow
 def test_a_tolerance_that_draws_cannot_reach_is_said_to_be_missed() -> None:
     process, X = posteriors(3, 2, seed=2)
     mixed = links.MixedSoftmax(torch.eye(3, dtype=torch.float64))
     ours = gplens.explain(process, X[:1], baseline=0.0, likelihood=mixed, tolerance=1e-12)
     assert not bool(ours.converged.any())
-    assert "NOT CONVERGED" in repr(ours)
+    assert re.search("not converged", repr(ours), re.IGNORECASE)
     fixed = gplens.rules.GaussLegendre(4)
     again = gplens.explain(process, X[:1], baseline=0.0, likelihood=mixed, tolerance=1e-6, rule=fixed)
     assert not bool(again.converged.any())
 
 
+@pytest.mark.slow
 def test_monte_carlo_agrees_within_four_standard_errors() -> None:
     process, X = posteriors(3, 2, seed=6)
     exact = gplens.explain(process, X, baseline=0.0, likelihood=links.Softmax())
@@ -168,16 +177,16 @@ def test_taylor_reports_the_gap_that_it_leaves() -> None:
 def test_bad_input_is_refused_with_a_reason() -> None:
     process, X = posteriors(3, 2, seed=6)
     single, two = process.parts[0], X[:1]
-    with pytest.raises(ValueError, match="two classes or more; the model has 1"):
+    with pytest.raises(ValueError, match=naming("classes", 1, "links.Sigmoid()")):
         gplens.explain(single, two, baseline=0.0, likelihood=links.Softmax())
-    with pytest.raises(ValueError, match="no output 7"):
+    with pytest.raises(ValueError, match=naming(7)):
         gplens.explain(process, two, baseline=0.0, likelihood=links.Softmax(), outputs=7)
-    with pytest.raises(ValueError, match="multiple of 20"):
+    with pytest.raises(ValueError, match=naming("SoftmaxMonteCarlo", 20, 7)):
         links.SoftmaxMonteCarlo(7, seed=0)
     model, _, train = small()
     four = gpytorch.likelihoods.SoftmaxLikelihood(num_classes=4, mixing_weights=False)
-    with pytest.raises(ValueError, match="takes 4 latent functions; MultiClass has 3"):
+    with pytest.raises(ValueError, match=naming("MultiClass", 4, 3)):
         gplens.explain(model, train[:1], baseline=0.0, likelihood=four)
     lmc, _, train = small(lmc=True, shared=False)
-    with pytest.raises(ValueError, match="independent latent functions"):
+    with pytest.raises(ValueError, match=naming("SoftmaxTaylor", "links.Softmax()")):
         gplens.explain(lmc, train[:1], baseline=0.0, likelihood=links.SoftmaxTaylor())

@@ -56,8 +56,8 @@ class Block:
 
     def derivatives(self, outputs: Int[Tensor, " o"]) -> tuple[Float[Tensor, "e o c"], Float[Tensor, "e o c"]]:
         """(3.3), (3.4) for some of the classes c, entry [c, j]; j = c by (3.8)."""
-        own, T = self.l[:, outputs] * self.wp, self.l.sum(1, keepdim=True) * self.wp
-        by_m, by_v = own @ self.l.mT, own @ self.q.mT
+        weighted, T = self.l[:, outputs] * self.wp, self.l.sum(1, keepdim=True) * self.wp
+        by_m, by_v = weighted @ self.l.mT, weighted @ self.q.mT
         at = torch.arange(len(outputs))
         by_m[:, at, outputs] -= (T @ self.l.mT)[:, 0, outputs]
         by_v[:, at, outputs] -= (T @ self.q.mT)[:, 0, outputs]

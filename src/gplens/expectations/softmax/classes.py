@@ -1,4 +1,4 @@
-"""Links from C latent functions to C class probabilities: exact, and the paper's approximation (MATH 3)."""
+"""From C latent functions to C class probabilities: exact, and the paper's approximation (MATH 3)."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -11,15 +11,16 @@ from torch.nn.functional import one_hot
 
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.expectations.softmax.integral import derivatives
+from gplens.expectations.softmax.sampled import MixedSoftmax
 from gplens.expectations.softmax.taylor import taylor
 from gplens.processes.process import Marginals
 
 Derivatives = tuple[Float[Tensor, "e c"], Float[Tensor, "e o c"], Float[Tensor, "e o c"]]
 
 FINEST = 1e-12
-"""What the integral can hold in float64."""
+"""The smallest error that the integral can hold in float64."""
 SHARE = 1e-2
-"""The part of the tolerance of an attribution that the expectation may use up: errors add along the path."""
+"""The part of the tolerance of an attribution that the expectation may use: errors add up along the path."""
 
 
 class ClassProbabilities(Expectation):
@@ -27,20 +28,17 @@ class ClassProbabilities(Expectation):
 
     @property
     def independent(self) -> bool:
-        """Always: correlated logits have no such form."""
         return True
 
     def count(self, latents: int) -> int:
-        """One class for each latent function."""
         if latents < 2:
             raise ValueError(
-                f"A softmax needs two classes or more; the model has {latents} latent function. For a binary model "
-                "use links.Sigmoid() or links.Probit()."
+                f"{self!r}: expected two or more classes, got a model with {latents} latent function. For a binary "
+                "model use links.Sigmoid() or links.Probit()."
             )
         return latents
 
     def names(self, latents: int) -> tuple[str, ...]:
-        """class 0, class 1, ..."""
         return tuple(f"class {i}" for i in range(latents))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
@@ -53,7 +51,7 @@ class ClassProbabilities(Expectation):
 
     @abstractmethod
     def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
-        """E S of all classes, and d E S_c/dm_j and /dv_j of those asked for."""
+        """E S of all classes, and d E S_c/dm_j and d E S_c/dv_j of those asked for."""
 
 
 @final
@@ -62,45 +60,47 @@ class Softmax(ClassProbabilities):
     """E S_c, exactly, as a one-dimensional integral over the largest of the logits  (3.2) to (3.4).
 
     `tolerance` is the absolute error of probabilities and derivatives, for C from 2 to 1000, v from 0 to 400 and
-    |m| to 100; explain() sets it from its own.
+    |m| to 100. explain() sets it from its own tolerance.
     """
 
     tolerance: float = 1e-9
 
     @property
     def accuracy(self) -> float:
-        """As asked for, times what a path adds up."""
+        """The tolerance, times what a path adds up."""
         return self.tolerance / SHARE
 
     @property
     def floor(self) -> float:
-        """The tolerance of the integral."""
         return self.tolerance
 
     def within(self, tolerance: float) -> "Softmax":
-        """A hundredth of the attributions' tolerance, but no more than 1e-9."""
+        """With a hundredth of the attributions' tolerance, but no more than before."""
         return replace(self, tolerance=max(FINEST, min(self.tolerance, SHARE * tolerance)))
+
+    def of_mixes(self, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> MixedSoftmax:
+        """Correlated logits have no such integral: by quasi Monte Carlo."""
+        return MixedSoftmax(torch.eye(len(weights), dtype=weights.dtype)).of_mixes(weights, noise)
 
     def slopes(
         self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
     ) -> Float[Tensor, "s o l q"]:
-        """S_c (delta_cj - S_j) at the paths; `extra`, the host's jitter, changes it by no more than itself."""
+        """S_c (delta_cj - S_j). `extra`, the host's jitter, changes it by no more than itself and is left out."""
         S = torch.softmax(f, dim=1)
         chosen = one_hot(torch.tensor(outputs), f.shape[1]).to(f.dtype)[:, :, None]
         return S[:, list(outputs), None] * (chosen - S[:, None])
 
     def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
-        """By the integral."""
         return derivatives(m, v, outputs, tolerance=self.tolerance)
 
 
 @final
 @dataclass(frozen=True)
 class SoftmaxTaylor(ClassProbabilities):
-    """The paper's second-order expansion in f around m  (3.11), (3.12), its lost factor 2 put back.
+    """The paper's second-order expansion in f around m  (3.11), (3.12), with its lost factor 2 restored.
 
-    A named approximation: the probabilities are exact, the derivatives are the expansion's, and the completeness gap
-    is what that costs. Use `Softmax` for anything but comparison.
+    A named approximation: the probabilities are exact, the derivatives are those of the expansion, and the completeness
+    gap is what that costs. Use `Softmax` for anything but comparison.
     """
 
     @property
@@ -109,6 +109,5 @@ class SoftmaxTaylor(ClassProbabilities):
         return torch.inf
 
     def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
-        """By the expansion."""
         expansion = taylor(m, v)
         return expansion.value, *expansion.derivatives(outputs)

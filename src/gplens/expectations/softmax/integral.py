@@ -1,8 +1,7 @@
 """The Gaussian expectation of the softmax and its derivatives, exactly (3.2) to (3.4).
 
-`plan` chooses a grid for every element, `block` evaluates elements with similar grids together and measures
-what their integrals miss; here the elements are sorted into blocks, done again where they missed the
-tolerance, and put together.
+`plan` chooses a grid for every element; `block` evaluates elements with the same grid together and measures the error
+of their integrals. This module sorts the elements into blocks, repeats those that miss the tolerance, and joins them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,23 +12,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.expectations.softmax.arguments import Argument, check_marginals, check_tolerance
 from gplens.expectations.softmax.block import Block, Jacobian, evaluate
-from gplens.expectations.softmax.checks import Argument, check_marginals, check_tolerance
 from gplens.expectations.softmax.plan import Plan, plan
 
 ROUNDS = 8
-"""Attempts per element, each with a step 0.7 times the last. `scripts/softmax_constants.py stress` saw at
-most three."""
+"""Attempts per element, each with a step 0.7 times that of the one before. At most three were seen by
+`scripts/softmax_constants.py stress`."""
 
 BLOCK = 64_000
-"""Numbers in one of L, L', L'' of a block of 40 nodes: 512 kB, to live in the second-level cache. Recipe:
+"""Numbers in each of L, L', L'' of a block of 40 nodes: 512 kB, which fits into the second-level cache. Recipe:
 scripts/softmax_constants.py edges; flat within 15 % from 40,000 to 160,000, half as fast at 10,000."""
 
 
 @final
 @dataclass(frozen=True)
 class SoftmaxMoments:
-    """E softmax(f) of e elements and what its derivatives need: 2 e C S numbers, mostly S = 25 to 50."""
+    """E softmax(f) of e elements, with what its derivatives need: 2 e C S numbers, usually S = 25 to 50."""
 
     value: Float[Tensor, "e c"]
     blocks: tuple[Block, ...]
@@ -46,10 +45,10 @@ class SoftmaxMoments:
 def softmax_moments(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> SoftmaxMoments:
     """E softmax(f), f_j ~ N(m_j, v_j) independent, by (3.2); absolute error below tolerance, derivatives too.
 
-    m, v: (e, c) float64. Holds for C = 2 to 1000, v = 0 to 400 and beyond, in any mixture. Probabilities sum
-    to one and derivatives to zero over the classes to rounding; the sum before it is normalised and the
-    closure are measured, and an element that misses the tolerance is refined (ArithmeticError where that does
-    not help). Autograd does not record it: `jacobian` is the derivatives.
+    m, v: (e, c) float64. Holds for C = 2 to 1000 and v = 0 to 400 and beyond, in any combination. Probabilities sum to
+    one and derivatives to zero over the classes, up to rounding. The sum before normalisation and the closure are
+    measured, and an element that misses the tolerance is refined (an ArithmeticError if that does not help). Autograd
+    does not record it: `jacobian` returns the derivatives.
     """
     check_marginals(m, v)
     m, v = m.detach(), v.detach()
@@ -63,7 +62,7 @@ def softmax_moments(m: Argument, v: Argument, *, tolerance: float = 1e-9) -> Sof
 def derivatives(
     m: Argument, v: Argument, outputs: Sequence[int], *, tolerance: float = 1e-9
 ) -> tuple[Float[Tensor, "e c"], Float[Tensor, "e o c"], Float[Tensor, "e o c"]]:
-    """E softmax(f), and d E S_c/dm_j, d E S_c/dv_j of some classes c, keeping no more than a block in memory."""
+    """E softmax(f), and d E S_c/dm_j, d E S_c/dv_j of some classes c, with one block in memory at a time."""
     check_marginals(m, v)
     m, v, chosen = m.detach(), v.detach(), torch.as_tensor(outputs)
     value = torch.empty_like(m)
@@ -75,7 +74,7 @@ def derivatives(
 
 
 def integrate(m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], tolerance: float) -> Iterator[Block]:
-    """Blocks whose defects are below the tolerance; elements that miss it are done again on a finer grid."""
+    """Blocks whose defects are below the tolerance; elements that miss it are repeated on a finer grid."""
     check_tolerance(tolerance)
     todo = plan(m, v, tolerance / 10)
     for _ in range(ROUNDS):
@@ -90,20 +89,20 @@ def integrate(m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], tolerance: float
             return
         todo = todo.refine()
     raise ArithmeticError(
-        f"The softmax integrals of {len(todo.rows)} of {len(m)} elements did not reach the tolerance "
-        f"{tolerance:g} in {ROUNDS} attempts. Ask for a larger tolerance, or report the means and variances."
+        f"expected the softmax integrals to reach the tolerance {tolerance:g} in {ROUNDS} attempts, got "
+        f"{len(todo.rows)} of {len(m)} elements that did not. Pass a larger tolerance, or report m and v."
     )
 
 
 def join(parts: list[Plan]) -> Plan | None:
-    """One plan out of many."""
+    """Several plans as one; None if there are none."""
     if not parts:
         return None
     return Plan(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Plan)))
 
 
 def partition(todo: Plan, classes: int) -> Iterator[Plan]:
-    """Blocks of elements with the same grid, which is that of the kind their own belongs to."""
+    """Blocks of elements with the same grid, that of the kind to which their own grid belongs."""
     todo, kinds = todo.snapped()
     kind, counts = torch.unique(kinds, return_inverse=True, return_counts=True)[1:]
     size = max(1, BLOCK // (40 * classes))

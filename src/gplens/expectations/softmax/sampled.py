@@ -1,8 +1,7 @@
-"""Softmax of correlated logits, and the plain Monte Carlo softmax: averages over draws (MATH 3)."""
+"""Softmax as an average over draws: of correlated logits, and by plain Monte Carlo for comparison (MATH 3)."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import final
 
 import torch
@@ -11,80 +10,64 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from gplens.expectations.expectation import Expectation, Jet
-from gplens.expectations.softmax.checks import check_mixing, check_numbers
-from gplens.expectations.softmax.classes import Softmax
+from gplens.expectations.softmax.arguments import check_mixing, check_numbers
 from gplens.processes.process import Marginals
 
-
-class Sampled(Expectation):
-    """psi as the average over replicates, each a fixed set of draws that all inputs share.
-
-    A replicate is a smooth function of (m, v), so that its attributions add up exactly; the spread of the replicates
-    is the standard error. Output r * C + c of `jet` is output c of replicate r.
-    """
-
-    @property
-    @abstractmethod
-    def replicates(self) -> int:
-        """How many independent averages there are."""
-
-    @property
-    def default_tolerance(self) -> float:
-        """1e-4: a standard error falls slowly."""
-        return 1e-4
-
-    @abstractmethod
-    def refined(self) -> "Sampled | None":
-        """With twice the draws, or None where it has as many as it may have."""
-
-    @abstractmethod
-    def draws(self, replicate: int, latents: int) -> Float[Tensor, "n l"]:
-        """Standard normal draws."""
-
-
 CHUNK = 4_000_000
-"""Numbers in the draws and logits evaluated at once: 32 MB."""
+"""Numbers in the draws and logits that are evaluated at once: 32 MB."""
 SMALL = 1e-7
-"""An sd below which the derivative in v is taken from the second derivative: pathwise it would lose its digits."""
+"""The sd below which the derivative in v comes from the second derivative; pathwise it would lose its digits."""
 SCRAMBLES = 8
+"""Independent scramblings of a Sobol sequence."""
 MOST = 2**14
 """Draws of a replicate at which refinement ends."""
 BATCHES = 10
 """Replicates into which plain Monte Carlo splits its draws for a standard error."""
 
 
-class SampledSoftmax(Sampled):
-    """psi_c = E S_c(M f + N e), f_l ~ N(m_l, v_l) and e standard normal, all independent."""
+class SampledSoftmax(Expectation):
+    """psi_c = E S_c(M f + N e), f_l ~ N(m_l, v_l) and e standard normal, all independent.
+
+    psi is the average over replicates, each with a fixed set of draws that all inputs share. A replicate is a smooth
+    function of (m, v), so that its attributions add up exactly; the spread of the replicates is the standard error.
+    Output r * C + c of `jet` is class c of replicate r.
+    """
 
     @property
     @abstractmethod
-    def noise(self) -> Float[Tensor, "c k"] | None:
-        """N; None for no noise on the logits."""
+    def replicates(self) -> int: ...
 
     @property
     def independent(self) -> bool:
-        """The latent functions are drawn independently."""
         return True
+
+    @property
+    def default_tolerance(self) -> float:
+        """1e-4, because a standard error falls slowly."""
+        return 1e-4
+
+    @abstractmethod
+    def draws(self, replicate: int, dims: int) -> Float[Tensor, "n l"]:
+        """The standard normal draws of a replicate."""
 
     @abstractmethod
     def mixing(self, latents: int) -> Float[Tensor, "c l"]:
         """M."""
 
+    def mixing_noise(self) -> Float[Tensor, "c k"] | None:
+        """N; None if there is no noise on the logits."""
+        return None
+
     def count(self, latents: int) -> int:
-        """The classes."""
         classes = len(self.mixing(latents))
         if classes < 2:
-            raise ValueError(
-                f"A softmax needs two classes or more; {self!r} has {classes}. Use links.Sigmoid() for one."
-            )
+            raise ValueError(f"{self!r}: expected two or more classes, got {classes}. For one use links.Sigmoid().")
         return classes
 
     def names(self, latents: int) -> tuple[str, ...]:
-        """class 0, class 1, ..."""
         return tuple(f"class {i}" for i in range(self.count(latents)))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
-        """Output r * C + c is class c of replicate r; outputs come replicate by replicate."""
         m, v = (tensor.movedim(1, 2) for tensor in (marginals.m, marginals.v))
         check_numbers(m, v)
         b, q, latents = m.shape
@@ -99,7 +82,7 @@ class SampledSoftmax(Sampled):
     def slopes(
         self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
     ) -> Float[Tensor, "s o l q"]:
-        """S_c (M_cl - mu_l) at the paths; jitter, inside or on the logits, changes it by no more than itself."""
+        """S_c (M_cl - mu_l). `extra`, the host's jitter, changes it by no more than itself and is left out."""
         M = self.mixing(f.shape[1])
         S = torch.softmax(M @ f, dim=1)
         mu = M.T @ S
@@ -109,18 +92,18 @@ class SampledSoftmax(Sampled):
         self, r: int, m: Float[Tensor, "e l"], v: Float[Tensor, "e l"], classes: list[int]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Averages over the draws of one replicate and their mirror images, in chunks of elements."""
-        M, N = self.mixing(m.shape[1]), self.noise
+        M, N = self.mixing(m.shape[1]), self.mixing_noise()
         draws = self.draws(r, m.shape[1] + (0 if N is None else N.shape[1]))
-        draws = torch.cat([draws, -draws])  # mirrored: their mean is zero, which the derivative in v needs
+        draws = torch.cat([draws, -draws])  # mirrored, so that their mean is zero, as the derivative in v requires
         z, shift = draws[:, : m.shape[1]], 0.0 if N is None else draws[:, m.shape[1] :] @ N.T
         size = max(1, CHUNK // (len(z) * (2 * len(M) + 3 * M.shape[1])))
-        pieces = zip(m.split(size), v.split(size), strict=True)
-        found = [averages(*piece, M, z, shift, classes) for piece in pieces]
-        value, by_m, by_v = (torch.cat(parts) for parts in zip(*found, strict=True))
+        chunks = zip(m.split(size), v.split(size), strict=True)
+        parts = [_averages(*chunk, M, z, shift, classes) for chunk in chunks]
+        value, by_m, by_v = (torch.cat(group) for group in zip(*parts, strict=True))
         return value, by_m, by_v
 
 
-def averages(
+def _averages(
     m: Float[Tensor, "e l"],
     v: Float[Tensor, "e l"],
     M: Float[Tensor, "c l"],
@@ -131,16 +114,15 @@ def averages(
     """The mean of S and its exact derivatives: dS_c/df_l = S_c (M_cl - mu_l), mu = S'M;  df_l/dv_l = z_l/(2 sd_l)."""
     sd, n = v.sqrt()[:, None], len(z)
     S = torch.softmax((m[:, None] + sd * z) @ M.T + shift, dim=2)
-    mu, own, M_own = S @ M, S[:, :, classes].mT / n, M[classes]
-    value, first = own.sum(2), own @ mu
-    by_m = M_own * value[..., None] - first
-    pathwise = (M_own * (own @ z) - own @ (mu * z)) / (2 * sd)  # (3.13)
+    mu, S_c, M_c = S @ M, S[:, :, classes].mT / n, M[classes]
+    value, first = S_c.sum(2), S_c @ mu
+    by_m = M_c * value[..., None] - first
+    pathwise = (M_c * (S_c @ z) - S_c @ (mu * z)) / (2 * sd)  # (3.13)
     spread = S @ M**2 - 2 * mu**2
-    second = (M_own**2 * value[..., None] - 2 * M_own * first - own @ spread) / 2  # (3.14)
+    second = (M_c**2 * value[..., None] - 2 * M_c * first - S_c @ spread) / 2  # (3.14)
     return value, by_m, torch.where(sd < SMALL, second, pathwise)
 
 
-@lru_cache(maxsize=2 * SCRAMBLES)
 def sobol_normals(count: int, dims: int, seed: int) -> Float[Tensor, "n l"]:
     """Scrambled Sobol points as normals, shifted by half of the engine's resolution of 2^-30 to keep them off zero."""
     engine = SobolEngine(dims, scramble=True, seed=seed)
@@ -152,12 +134,13 @@ def sobol_normals(count: int, dims: int, seed: int) -> Float[Tensor, "n l"]:
 class MixedSoftmax(SampledSoftmax):
     """Softmax of a linear mix of independent latent functions, by randomised quasi Monte Carlo.
 
-    Scrambled Sobol points; replicates are independent scramblings. Repeatable by the seed.
+    Replicates are independent scramblings of a Sobol sequence, determined by the seed.
     """
 
     weights: Float[Tensor, "c l"]
     """M."""
-    noise: Float[Tensor, "c k"] | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+    noise: Float[Tensor, "c k"] | None = None
+    """N."""
     seed: int = 0
     points: int = 256
     """Draws of each replicate, mirror images included: a power of two."""
@@ -171,73 +154,50 @@ class MixedSoftmax(SampledSoftmax):
 
     @property
     def replicates(self) -> int:
-        """The number of scramblings."""
         return SCRAMBLES
 
     def mixing(self, latents: int) -> Float[Tensor, "c l"]:
-        """The weights."""
         if latents != self.weights.shape[1]:
-            raise ValueError(f"The softmax mixes {self.weights.shape[1]} latent functions; the model has {latents}.")
+            raise ValueError(
+                f"{self!r}: expected {self.weights.shape[1]} latent functions, got a model with {latents}."
+            )
         return self.weights
 
+    def mixing_noise(self) -> Float[Tensor, "c k"] | None:
+        return self.noise
+
     def refined(self) -> "MixedSoftmax | None":
-        """Twice the points."""
         return None if self.points >= MOST else replace(self, points=2 * self.points)
 
-    def draws(self, replicate: int, latents: int) -> Float[Tensor, "n l"]:
-        """Scrambled Sobol points as normals."""
-        return sobol_normals(self.points // 2, latents, self.seed * SCRAMBLES + replicate)
+    def draws(self, replicate: int, dims: int) -> Float[Tensor, "n l"]:
+        return sobol_normals(self.points // 2, dims, self.seed * SCRAMBLES + replicate)
 
-    def mixed(self, weights: Float[Tensor, "l k"], noise: Float[Tensor, "l n"]) -> "MixedSoftmax":
-        """Of a mix of a mix: M (M2 f + N2 e)."""
-        own = self.weights @ noise if self.noise is None else torch.cat([self.noise, self.weights @ noise], dim=1)
-        return replace(self, weights=self.weights @ weights, noise=own if own.shape[1] else None)
+    def of_mixes(self, weights: Float[Tensor, "l k"], noise: Float[Tensor, "l n"]) -> "MixedSoftmax":
+        """M (M2 f + N2 e), for latent functions that are mixes themselves."""
+        joined = self.weights @ noise if self.noise is None else torch.cat([self.noise, self.weights @ noise], dim=1)
+        return replace(self, weights=self.weights @ weights, noise=joined if joined.shape[1] else None)
 
 
 @final
 @dataclass(frozen=True)
 class SoftmaxMonteCarlo(SampledSoftmax):
-    """Softmax of independent latent functions by plain Monte Carlo: for comparison. `Softmax` is exact and faster."""
+    """Softmax of independent latent functions by plain Monte Carlo, for comparison. `Softmax` is exact and faster."""
 
     samples: int
     seed: int
 
     def __post_init__(self) -> None:
         if self.samples < 2 * BATCHES or self.samples % (2 * BATCHES):
-            raise ValueError(f"SoftmaxMonteCarlo wants a multiple of {2 * BATCHES} samples; got {self.samples}.")
-
-    @property
-    def noise(self) -> None:
-        """None."""
-        return
+            raise ValueError(f"SoftmaxMonteCarlo: expected a multiple of {2 * BATCHES} samples, got {self.samples}.")
 
     @property
     def replicates(self) -> int:
-        """Batches of draws."""
         return BATCHES
 
     def mixing(self, latents: int) -> Float[Tensor, "c l"]:
-        """The identity."""
         return torch.eye(latents, dtype=torch.float64)
 
-    def refined(self) -> None:
-        """Never: it has the samples that were asked for."""
-        return
-
-    def draws(self, replicate: int, latents: int) -> Float[Tensor, "n l"]:
-        """Normal draws."""
+    def draws(self, replicate: int, dims: int) -> Float[Tensor, "n l"]:
         generator = torch.Generator().manual_seed(self.seed * BATCHES + replicate)
         count = self.samples // (2 * BATCHES)
-        return torch.randn(count, latents, generator=generator, dtype=torch.float64)
-
-
-def correlated(expectation: Expectation, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> Expectation:
-    """A expectation of independent logits as one of the latent functions that they mix, and of noise on the mix."""
-    if isinstance(expectation, MixedSoftmax):
-        return expectation.mixed(weights, noise)
-    if isinstance(expectation, Softmax):
-        return MixedSoftmax(torch.eye(len(weights), dtype=weights.dtype)).mixed(weights, noise)
-    raise ValueError(
-        f"{expectation!r} is for independent latent functions; the model's outputs are mixes of common ones. Use "
-        "links.Softmax(), which then goes by quasi Monte Carlo."
-    )
+        return torch.randn(count, dims, generator=generator, dtype=torch.float64)

@@ -25,7 +25,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from gplens.expectations.softmax.checks import Argument, check_marginals, check_weights
+from gplens.expectations.softmax.arguments import Argument, check_marginals, check_weights
 from gplens.expectations.softmax.integral import softmax_moments
 
 

@@ -50,7 +50,7 @@ def resolve(
 ) -> Resolution:
     """Increase the coefficients of the elements that have not converged, and of these alone.
 
-    Ends with the first group that does not converge, so that a g that cannot be integrated is found out early.
+    Ends with the first group that does not converge, so that a g that cannot be integrated is noticed early.
     """
     terms, error, reach = torch.zeros_like(m, dtype=torch.long), torch.zeros_like(m), REACH
     for rows in range(0, m.numel(), GROUP):

@@ -1,0 +1,142 @@
+"""The posterior distribution of attributions: deviations, covariances, draws, and what follows from them (MATH 5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+Values = Float[Tensor, "b *c d"]
+ASK_FOR_DRAWS = "Pass explain(uncertainty=gplens.Samples(1000, seed=0))."
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How sure the model is of each attribution."""
+
+    std: Float[Tensor, "b *c d"] | None
+    """Posterior standard deviation of every attribution; None for a contrast whose spread is not known."""
+    std_error: Float[Tensor, "b *c d"] | None = None
+    """Monte Carlo error of std; None if std is exact."""
+    covariance: Float[Tensor, "b *c d d"] | None = None
+    """Posterior covariance of the attributions of an output; None unless asked for."""
+    draws: Float[Tensor, "b draws *c d"] | None = None
+    """Posterior draws of the attributions; None unless asked for."""
+    joint_draws: bool = True
+    """Whether the attributions of a draw belong together, rather than each being drawn on its own."""
+    gaussian: bool = False
+    """Whether the attributions are exactly Gaussian: those of a latent function, or through the identity link."""
+    converged: Bool[Tensor, " b"] | None = None
+    """Whether the deviations met their tolerance."""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether `interval` has an answer."""
+        return self.draws is not None or (self.gaussian and self.std is not None)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The fields that are tensors, by name."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in named.items() if isinstance(value, Tensor)}
+
+    def rows(self, index: Any) -> "Spread":
+        """That of some of the inputs."""
+        return replace(self, **{name: tensor[index] for name, tensor in self.tensors().items()})
+
+    def squeezed(self) -> "Spread":
+        """Without the axis of outputs, of which there is one."""
+        axes = {name: 2 if name == "draws" else 1 for name in self.tensors() if name != "converged"}
+        return replace(self, **{name: self.tensors()[name].squeeze(axis) for name, axis in axes.items()})
+
+    def group(self, columns: Sequence[list[int]]) -> "Spread":
+        """That of sums over groups of features, from covariances or joint draws; deviations do not add up."""
+        if self.std is None and self.draws is None:
+            return self
+        if all(len(group) == 1 for group in columns):
+            order = [group[0] for group in columns]
+            std, std_error = (None if part is None else part[..., order] for part in (self.std, self.std_error))
+            return replace(self._summed(columns), std=std, std_error=std_error)
+        if self.covariance is None and (self.draws is None or not self.joint_draws):
+            raise ValueError(
+                "expected covariances or joint draws for the standard deviation of a group of features, got neither. "
+                "Pass explain(uncertainty=gplens.Full()), or name the groups in explain(groups=...)."
+            )
+        summed = self._summed(columns)
+        if summed.covariance is None:
+            return summed._with_std_of_draws()
+        std = summed.covariance.diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt()  # semi-definite: below zero is rounding
+        return replace(summed, std=std, std_error=None)
+
+    def _summed(self, columns: Sequence[list[int]]) -> "Spread":
+        """Covariances and draws of sums over groups of features."""
+        any_tensor = next(iter(self.tensors().values())) if self.std is None else self.std
+        add = torch.zeros(any_tensor.shape[-1], len(columns), dtype=any_tensor.dtype)
+        for i, group in enumerate(columns):
+            add[group, i] = 1.0
+        covariance = None if self.covariance is None else add.T @ self.covariance @ add
+        return replace(self, covariance=covariance, draws=None if self.draws is None else self.draws @ add)
+
+    def contrast(self, i: int, j: int) -> "Spread | None":
+        """That of output i less output j, from joint draws; None without them."""
+        if self.draws is None or not self.joint_draws:
+            return None
+        draws = self.draws[:, :, i] - self.draws[:, :, j]
+        return replace(self, covariance=None, draws=draws, gaussian=False)._with_std_of_draws()
+
+    def _with_std_of_draws(self) -> "Spread":
+        """With the standard deviation of the draws, and its Monte Carlo error from their fourth moment."""
+        assert self.draws is not None
+        std, n = self.draws.std(1), self.draws.shape[1]
+        fourth = ((self.draws - self.draws.mean(1, keepdim=True)) ** 4).mean(1)
+        error = ((fourth - std**4).clamp(min=0) / n).sqrt() / (2 * std)
+        return replace(self, std=std, std_error=torch.where(std > 0, error, 0.0))
+
+    def interval(self, values: Values, level: float) -> tuple[Values, Values]:
+        """The central interval of posterior probability `level`: quantiles of draws, or of a Gaussian that is exact."""
+        if not 0 < level < 1:
+            raise ValueError(f"expected a level between 0 and 1, such as 0.9, got {level}.")
+        tail = (1 - level) / 2
+        if self.draws is not None and not self.gaussian:
+            return _quantile(self.draws, tail), _quantile(self.draws, 1 - tail)
+        std = self._gaussian_std("an interval")
+        half_width = std * torch.special.ndtri(torch.tensor(1 - tail, dtype=std.dtype))
+        return values - half_width, values + half_width
+
+    def probability_positive(self, values: Values) -> Values:
+        """P(IG_k > 0)."""
+        if self.draws is not None and not self.gaussian:
+            return (self.draws > 0).to(self.draws.dtype).mean(1)
+        std = self._gaussian_std("the probability of a sign")
+        return torch.where(std > 0, torch.special.ndtr(values / std), (values > 0).to(std.dtype))
+
+    def probability_larger(self, a: int, b: int) -> Float[Tensor, "b *c"]:
+        """P(|IG_a| > |IG_b|)."""
+        sizes = self._joint_draws("a comparison of two attributions").abs()
+        return (sizes[..., a] > sizes[..., b]).to(sizes.dtype).mean(1)
+
+    def rank_probabilities(self) -> Float[Tensor, "b *c d d"]:
+        """P(feature k has the r-th largest |IG|), at [..., k, r]."""
+        draws = self._joint_draws("a ranking")
+        ranks = draws.abs().argsort(dim=-1, descending=True).argsort(dim=-1)
+        return torch.nn.functional.one_hot(ranks, draws.shape[-1]).to(draws.dtype).mean(1)
+
+    def _gaussian_std(self, what: str) -> Values:
+        if self.std is None or not self.gaussian:
+            raise ValueError(
+                f"expected draws for {what}, because attributions through a link are not Gaussian, got none. "
+                + ASK_FOR_DRAWS
+            )
+        return self.std
+
+    def _joint_draws(self, what: str) -> Float[Tensor, "b draws *c d"]:
+        if self.draws is None or not self.joint_draws:
+            raise ValueError(f"expected joint draws of the attributions for {what}, got none. {ASK_FOR_DRAWS}")
+        return self.draws
+
+
+def _quantile(draws: Float[Tensor, "b draws *c d"], level: float) -> Values:
+    """Input by input, because torch.quantile takes no more than 2^24 numbers."""
+    return torch.stack([torch.quantile(row, level, dim=0) for row in draws])

@@ -1,0 +1,63 @@
+"""The spread that explain() asks for: of plain outputs, or of averages over draws of hyper-parameters (MATH 5.17)."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.expectations.expectation import HyperparameterDraws
+from gplens.expectations.hyperparameters import averages
+from gplens.explanation.spread import Spread
+from gplens.paths.adaptive import Adaptive
+from gplens.paths.attribution import attribute
+from gplens.paths.gradient import Question
+from gplens.uncertainty.requests import Samples, Uncertainty
+from gplens.uncertainty.spreads import SpreadQuestion
+
+
+def check_request(question: Question, request: Uncertainty) -> None:
+    """Refuse what cannot be computed, before anything is computed."""
+    draws = question.expectation.draws_of(question.outputs)
+    asked = SpreadQuestion(question, request) if draws is None else _of_every_draw(question, request, draws)
+    asked.check()
+
+
+def spread_of(
+    question: Question,
+    request: Uncertainty,
+    x: Float[Tensor, "b d"],
+    x0: Float[Tensor, "#b d"],
+    values: Float[Tensor, "b o d"],
+) -> Spread:
+    """The spread of the attributions `values`, with an axis of outputs."""
+    draws = question.expectation.draws_of(question.outputs)
+    if draws is None:
+        return SpreadQuestion(question, request).answer(x, x0, values)
+    every_draw = _of_every_draw(question, request, draws)
+    draw_values = attribute(every_draw.question, Adaptive(), x, x0[:, None]).integral.values
+    return _pooled(every_draw.answer(x, x0, draw_values), draw_values, draws.counts, request)
+
+
+def _of_every_draw(question: Question, request: Uncertainty, draws: HyperparameterDraws) -> SpreadQuestion:
+    """The same question of all that is averaged, with a share of the samples for each."""
+    if isinstance(request, Samples):
+        request = replace(request, count=max(2, -(-request.count // min(draws.counts))))
+    return SpreadQuestion(replace(question, expectation=draws.expectation, outputs=draws.outputs), request)
+
+
+def _pooled(spread: Spread, values: Float[Tensor, "b c d"], counts: tuple[int, ...], request: Uncertainty) -> Spread:
+    """Cov(IG) = 1/S sum_s Cov_s + 1/S sum_s (IG_s - IG)(IG_s - IG)'  (5.17), from the spread of every draw."""
+    assert spread.std is not None
+    M = averages(counts, tuple(range(len(counts))), values)
+    deviation = values - (M @ values).repeat_interleave(torch.tensor(counts), 1)
+    std = (M @ (spread.std**2 + deviation**2)).sqrt()
+    error, covariance, samples = spread.std_error, spread.covariance, spread.draws
+    if error is not None:
+        error = torch.where(std > 0, (M**2 @ (spread.std * error) ** 2).sqrt() / std, 0.0)
+    if covariance is not None:
+        covariance = torch.einsum("oc,bckl->bokl", M, covariance + deviation[..., None] * deviation[..., None, :])
+    if samples is not None and isinstance(request, Samples):
+        by_output = samples.split(list(counts), dim=2)
+        samples = torch.stack([part.flatten(1, 2)[:, : request.count] for part in by_output], dim=2)
+    return replace(spread, std=std, std_error=error, covariance=covariance, draws=samples, gaussian=False)

@@ -1,0 +1,171 @@
+"""The spread of a table of attributions, at as many nodes of each path as it needs (MATH 5)."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.expectations.link import Link
+from gplens.explanation.spread import Spread
+from gplens.lines.line import Line
+from gplens.paths.blocks import numbers_on_pairs, rows_in_a_block
+from gplens.paths.gradient import Question
+from gplens.uncertainty.covariance import covariance
+from gplens.uncertainty.draws import check_size, deviations, draw
+from gplens.uncertainty.latent_paths import PathDraws
+from gplens.uncertainty.requests import Full, Samples, Uncertainty
+
+ORDERS = (4, 5, 7, 10, 15, 22, 31, 47)
+"""Gauss nodes that are tried, with their Kronrod extension, until the two rules agree."""
+SHORT = (1.0, 1.4)
+"""The path lengths in lengthscales up to which the first two orders suffice for a tolerance of 1e-6. Recipe:
+scripts/kronrod_gain.py"""
+
+
+@final
+@dataclass(frozen=True)
+class SpreadQuestion:
+    """Whose spread is computed, in which form. The outputs are no averages over draws of hyper-parameters."""
+
+    question: Question
+    request: Uncertainty
+
+    @property
+    def links(self) -> tuple[Link | None, ...]:
+        """The links of the outputs that depend on one latent function each; None for other outputs."""
+        return tuple(self.question.expectation.link_of(output) for output in self.question.outputs)
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether each output has a link of its own, with exact covariances."""
+        return all(link is not None and link.has_pair_moments for link in self.links)
+
+    @property
+    def drawn_together(self) -> bool:
+        """Whether the outputs share latent functions."""
+        return self.question.process.sources() is not None or None in self.links
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the attributions are linear in the latent functions."""
+        return all(link is not None and not link.needs_variance for link in self.links)
+
+    def check(self) -> None:
+        """Refuse what cannot be computed, before anything is computed."""
+        process, expectation, outputs = self.question.process, self.question.expectation, self.question.outputs
+        zero = torch.zeros(process.latents, 1, dtype=torch.float64)
+        expectation.slopes(zero[None], zero, outputs)
+        if isinstance(self.request, Full) and not self.closed_form:
+            raise ValueError(
+                "expected outputs with a smooth link of their own for Full() and groups=, got "
+                f"{expectation!r}, whose covariances have no closed form. Use Diagonal() for standard deviations, or "
+                "Samples(count, seed), whose draws are joint."
+            )
+        if isinstance(self.request, Samples) and self.request.joint:
+            check_size(len(outputs) if self.drawn_together else 1, process.features)
+
+    def answer(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], values: Float[Tensor, "b o d"]) -> Spread:
+        """The spread of the attributions `values`, with an axis of outputs."""
+        baselines = x0.expand_as(x)
+        if self.closed_form:
+            spread, order = _closed_form(self, x, x0, values)
+        else:
+            spread, order = _by_draws(self, x, baselines, values)
+        if not isinstance(self.request, Samples):
+            return replace(spread, gaussian=self.gaussian)
+        if spread.draws is not None:
+            return replace(spread, gaussian=self.gaussian, joint_draws=False)
+        rows = [self._draws(self.request, x[i], baselines[i], int(order[i]), i) for i in range(len(x))]
+        return replace(spread, gaussian=self.gaussian, draws=torch.stack(rows), joint_draws=self.request.joint)
+
+    def first_orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
+        """Where each path begins in ORDERS: the first two for short paths, then three Kronrod nodes a lengthscale."""
+        length, tolerance = (
+            self.question.process.length(Line(x0, x - x0, x.new_zeros(len(x), 0))),
+            self.question.tolerance,
+        )
+        short = [reach * (tolerance / 1e-6) ** (0.5 / order) for order, reach in zip(ORDERS, SHORT, strict=False)]
+        return torch.bucketize(length, length.new_tensor(short + [(2 * order + 1) / 3 for order in ORDERS[2:-1]]))
+
+    def _draws(self, request: Samples, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
+        """The draws of one input; outputs that share no latent function are drawn one by one."""
+        if self.drawn_together:
+            return draw(PathDraws.on(self.question, x0, x, order, full=request.joint), request, row)
+        parts = []
+        for output in self.question.outputs:
+            process, expectation, outputs = self.question.expectation.narrowed(self.question.process, (output,))
+            alone = replace(self.question, process=process, expectation=expectation, outputs=outputs)
+            parts.append(draw(PathDraws.on(alone, x0, x, order, full=request.joint), request, row, output))
+        return torch.cat(parts, dim=1)
+
+
+def _closed_form(
+    asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], values: Float[Tensor, "b o d"]
+) -> tuple[Spread, Int[Tensor, " b"]]:
+    """Covariances, or variances, with more nodes for the paths that need them; and the order of each path."""
+    full, process = asked.request.covariances, asked.question.process
+    shape = (len(x), len(asked.question.outputs), *x.shape[1:] * (2 if full else 1))
+    covariances, converged = x.new_empty(shape), torch.zeros(len(x), dtype=torch.bool)
+    level = asked.first_orders(x, x0)
+    for i, order in enumerate(ORDERS):
+        pending = (~converged & (level <= i)).nonzero()[:, 0]
+        for rows in pending.split(rows_in_a_block(numbers_on_pairs(process, 2 * order + 1))) if len(pending) else ():
+            baselines = x0 if len(x0) == 1 else x0[rows]
+            result, error = _covariances(asked, x[rows], baselines, values[rows], order, full=full)
+            covariances[rows], converged[rows] = result, _is_small(error, result, asked.question.tolerance)
+            level[rows] = i
+    variances = covariances.diagonal(dim1=2, dim2=3) if full else covariances
+    std = variances.clamp(min=0).sqrt()  # below zero is rounding
+    return Spread(std, covariance=covariances if full else None, converged=converged), torch.tensor(ORDERS)[level]
+
+
+def _covariances(
+    asked: SpreadQuestion,
+    x: Float[Tensor, "b d"],
+    x0: Float[Tensor, "#b d"],
+    values: Float[Tensor, "b o d"],
+    order: int,
+    *,
+    full: bool,
+) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o d *d"]]:
+    """The covariances of each output, and their errors."""
+    by_output = zip(asked.question.outputs, asked.links, values.unbind(1), strict=True)
+    process = asked.question.process
+    results = [
+        covariance(process, i, link, x0, x, IG, order, full=full) for i, link, IG in by_output if link is not None
+    ]
+    covariances, errors = zip(*results, strict=True)
+    return torch.stack(covariances, dim=1), torch.stack(errors, dim=1)
+
+
+def _is_small(error: Float[Tensor, "b o *e"], size: Float[Tensor, "b o *e"], tolerance: float) -> Bool[Tensor, " b"]:
+    """Relative to the largest variance of each output."""
+    return (error.flatten(2).amax(2) <= tolerance * size.flatten(2).abs().amax(2)).all(1)
+
+
+def _by_draws(
+    asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
+) -> tuple[Spread, Int[Tensor, " b"]]:
+    """Deviations of outputs of several latent functions, input by input, with nodes until the draws are less exact.
+
+    Draws that are not joint come from the same latent paths, which are the expensive part.
+    """
+    level, rows, draws, request = asked.first_orders(x, x0), [], [], asked.request
+    for i in range(len(x)):
+        while True:
+            order = ORDERS[int(level[i])]
+            paths = PathDraws.on(asked.question, x0[i], x[i], order, full=False)
+            std, std_error, change = deviations(paths, values[i], seed=0)  # one seed, whatever the order of the inputs
+            limit = torch.maximum(std_error.amax(1), asked.question.tolerance * std.amax(1))
+            settled = bool((change.amax(1) <= limit).all())
+            if settled or order == ORDERS[-1]:
+                break
+            level[i] += 1
+        rows.append((std, std_error, torch.tensor(settled)))
+        if isinstance(request, Samples) and not request.joint and asked.drawn_together:
+            draws.append(draw(paths, request, i))
+    std, std_error, settled = (torch.stack(parts) for parts in zip(*rows, strict=True))
+    spread = Spread(std, std_error, draws=torch.stack(draws) if draws else None, converged=settled)
+    return spread, torch.tensor(ORDERS)[level]

@@ -1,0 +1,185 @@
+"""The house rules: rooms that do not import each other back, files of a sensible size, a map that is true.
+
+The rules read the source of gplens as text and syntax trees; nothing is imported.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "gplens"
+FILES = sorted(SOURCE.rglob("*.py"))
+ROOT_MODULES = {path.stem for path in SOURCE.glob("*.py")} - {"__init__"}
+PACKAGES = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+
+LONG_FILES: set[str] = set()
+"""Files that may be longer than 200 lines, by their path below src/gplens. Each one needs a reason beside it."""
+
+
+def module_name(path: Path) -> tuple[str, ...]:
+    """gplens, kernels, rbf for src/gplens/kernels/rbf.py; a package is named by its folder."""
+    parts = ("gplens", *path.relative_to(SOURCE).with_suffix("").parts)
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def targets(path: Path) -> Iterator[tuple[tuple[str, ...], int]]:
+    """What a file imports and in which line, wherever the statement stands: in functions and for types too.
+
+    After `import gplens` the attributes that the file takes from it are what it imports.
+    """
+    module = module_name(path)
+    package = module if path.name == "__init__.py" else module[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((tuple(name.name.split(".")), node.lineno) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            yield from (((*base, name.name), node.lineno) for name in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "gplens":
+            yield ("gplens", node.attr), node.lineno
+
+
+EXPORTS = {target[-1]: target[1] for target, _ in targets(SOURCE / "__init__.py") if target[0] == "gplens"}
+"""The room in which each name of `gplens` itself is made."""
+
+
+def room(target: tuple[str, ...]) -> str | None:
+    """The first-level folder or root module of what is imported, also where it is taken from `gplens` itself."""
+    if target[0] != "gplens" or len(target) == 1:
+        return None
+    return target[1] if target[1] in PACKAGES | ROOT_MODULES else EXPORTS.get(target[1])
+
+
+def graph() -> dict[str, dict[str, str]]:
+    """What each room imports, and one line where it does."""
+    edges: dict[str, dict[str, str]] = defaultdict(dict)
+    for path in FILES:
+        importer = room(module_name(path))
+        for target, line in targets(path):
+            imported = room(target)
+            if importer and imported and importer != imported:
+                edges[importer].setdefault(imported, f"{path.relative_to(ROOT)}:{line}")
+    return edges
+
+
+def cycle_through(start: str, edges: dict[str, dict[str, str]]) -> list[str] | None:
+    """The shortest way from a room back to itself."""
+    ways = [[start]]
+    reached: set[str] = set()
+    while ways:
+        way = ways.pop(0)
+        for imported in sorted(edges.get(way[-1], {})):
+            if imported == start:
+                return [*way, start]
+            if imported not in reached:
+                reached.add(imported)
+                ways.append([*way, imported])
+    return None
+
+
+def described(cycle: list[str], edges: dict[str, dict[str, str]]) -> str:
+    steps = (f"{a} -> {b} ({edges[a][b]})" for a, b in pairwise(cycle))
+    return ", ".join(steps)
+
+
+def test_no_room_imports_a_room_that_imports_it_back() -> None:
+    """Directly or through others, lazily or for types: first-level folders and root modules form no cycle."""
+    edges = graph()
+    cycles = {frozenset(cycle): cycle for start in sorted(edges) if (cycle := cycle_through(start, edges))}
+    assert not cycles, "\n".join(["import cycles:", *(described(cycle, edges) for cycle in cycles.values())])
+
+
+def test_the_cycle_test_sees_a_cycle() -> None:
+    edges = {"a": {"b": "a.py:1"}, "b": {"c": "b.py:2"}, "c": {"a": "c.py:3"}, "d": {"a": "d.py:4"}}
+    assert cycle_through("b", edges) == ["b", "c", "a", "b"]
+    assert cycle_through("d", edges) is None
+    assert described(["a", "b"], edges) == "a -> b (a.py:1)"
+
+
+def test_the_root_has_eight_modules_at_most() -> None:
+    assert len(ROOT_MODULES) <= 8, f"{len(ROOT_MODULES)} root modules: {sorted(ROOT_MODULES)}"
+
+
+def lengths() -> dict[str, int]:
+    """Lines of every file, by its path below src/gplens."""
+    return {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in FILES}
+
+
+def test_files_are_long_enough_to_open_and_short_enough_to_read() -> None:
+    middle = median(lengths().values())
+    assert 70 <= middle <= 130, f"the median file has {middle} lines"
+
+
+def test_no_file_is_longer_than_200_lines() -> None:
+    long = {name: lines for name, lines in lengths().items() if lines > 200}
+    assert set(long) == LONG_FILES, f"longer than 200 lines: {long}; allowed: {LONG_FILES}"
+
+
+def test_no_two_files_share_a_name() -> None:
+    """Apart from `__init__.py` and from the files of a host, adapters/<host>/, which play the same part in each."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in FILES:
+        parts = path.relative_to(SOURCE).parts
+        if path.name != "__init__.py" and not (parts[0] == "adapters" and len(parts) == 3):
+            places[path.name].append("/".join(parts))
+    shared = {name: paths for name, paths in places.items() if len(paths) > 1}
+    assert not shared, f"files with the same name: {shared}"
+
+
+def map_entries(text: str) -> set[str]:
+    """What the map in CONTRIBUTING.md names: the first column of its table, or the first words of a drawn tree."""
+    section = re.search(r"^## Where things are$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert section, 'CONTRIBUTING.md has no section "Where things are"'
+    entries: set[str] = set()
+    for line in section.group(1).splitlines():
+        if line.startswith("|"):
+            entries |= set(re.findall(r"`([\w/]+(?:/|\.py))`", line.split("|")[1]))
+        elif tree := re.match(r" {4,}((?:[\w/]+(?:/|\.py) *)+)", line):
+            entries |= set(tree.group(1).split())
+    return entries - {"src/gplens/"}
+
+
+def test_the_map_names_every_room_and_no_other() -> None:
+    entries = map_entries((ROOT / "CONTRIBUTING.md").read_text())
+    rooms = {f"{name}/" for name in PACKAGES} | {f"{name}.py" for name in ROOT_MODULES}
+    missing = rooms - entries
+    invented = {entry for entry in entries if not (SOURCE / entry).exists()}
+    assert not missing | invented, f"not on the map: {sorted(missing)}; only on the map: {sorted(invented)}"
+
+
+def test_the_map_is_read_from_tables_and_trees() -> None:
+    heading = "## Where things are\n\n"
+    table = "| room | what |\n|---|---|\n| `kernels/`, `means.py` | `rbf.py` |\n\n## Habits\n`x.py`"
+    tree = "    src/gplens/\n      explain.py        the verb of text.py\n      lines/  paths/    two\n"
+    assert map_entries(heading + table) == {"kernels/", "means.py"}
+    assert map_entries(heading + tree) == {"explain.py", "lines/", "paths/"}
+
+
+def matches(pattern: str) -> list[str]:
+    """The lines of src that match, as file:line."""
+    places = []
+    for path in FILES:
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            if re.search(pattern, line, re.IGNORECASE):
+                places.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    return places
+
+
+@pytest.mark.parametrize("pattern", ["wanted was", "wanted were", "was wanted", "were wanted"])
+def test_errors_say_what_was_expected(pattern: str) -> None:
+    """Messages read "expected ..., got ...; do ..."."""
+    assert not (places := matches(pattern)), "\n".join(places)
+
+
+@pytest.mark.parametrize("pattern", [r"object\.__setattr__", r"vars\([^)]*\)\[", r"\._version\b"])
+def test_nothing_is_remembered_behind_the_readers_back(pattern: str) -> None:
+    """No writing into frozen objects, and no caches that watch the version of a tensor."""
+    assert not (places := matches(pattern)), "\n".join(places)
