@@ -12,7 +12,7 @@ import torch
 
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, rows
-from gplens.adapters.reading import read_likelihood
+from gplens.adapters.reading import read_host_likelihood
 from gplens.adapters.tables import read_table
 from gplens.links import Exp
 
@@ -150,4 +150,4 @@ def test_the_module_of_hosts_is_loaded_when_needed_only() -> None:
     with pytest.raises(TypeError, match=r"gpytorch.*builtins\.object"):
         gplens.read(object())
     assert gplens.read(POSTERIOR).process is POSTERIOR
-    assert read_likelihood(Exp()).name == "Exp()"
+    assert read_host_likelihood(Exp()).name == "Exp()"

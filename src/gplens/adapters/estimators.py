@@ -24,10 +24,6 @@ class FittedEstimator:
         return None
 
 
-FAMILY = FittedEstimator
-"""Estimators are read here, whatever else they inherit from."""
-
-
 @read_model.register
 def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
     """Read the GPyTorch model with its likelihood, and name the outputs; `compare` asks the live GPyTorch model."""

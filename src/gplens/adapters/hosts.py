@@ -33,7 +33,7 @@ class Host(NamedTuple):
 
 
 HOSTS = {
-    "gplens": Host("gplens.adapters.estimators", "gplens"),
+    "gplens": Host("gplens.adapters.native", "gplens"),
     "gpytorch": Host("gplens.adapters.gpytorch", "gpytorch", (1, 13), (1, 16)),
     "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 7), (1, 10)),
     "botorch": Host("gplens.adapters.botorch", "botorch", (0, 18), (0, 19)),

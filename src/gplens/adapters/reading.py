@@ -13,10 +13,7 @@ from torch import Tensor
 
 from gplens.adapters.hosts import HOSTS, LIBRARIES
 from gplens.adapters.tables import read_table
-from gplens.expectations.expectation import Expectation
 from gplens.likelihood import Likelihood
-from gplens.links import Link
-from gplens.processes.functions import Functions
 from gplens.processes.process import Process
 
 
@@ -75,26 +72,12 @@ def read_host(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
 
 @singledispatch
 def read_model(model: object, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Read a model of a registered type; adapters register their types here."""
+    """Read a model of a registered type; every adapter registers its types here."""
     raise TypeError(
         f"expected a gplens.Posterior or a model of {LIBRARIES}, got {_name(model)}; give any other "
         "Gaussian process as gplens.Posterior.from_arrays(kernel, Z, beta, A), or as two functions: "
         "gplens.Functions(mean, variance, features=d)."
     )
-
-
-@read_model.register
-def _(model: Process, points: Float[Tensor, "k d"] | None) -> Reading:
-    return Reading(model, type(model).__name__)
-
-
-@read_model.register
-def _(model: Functions, points: Float[Tensor, "k d"] | None) -> Reading:
-    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
-        model.check(points)
-        return (f"rows are independent and gradients those of the values at {len(points)} points",)
-
-    return Reading(model, "Functions", compare=compare)
 
 
 def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
@@ -117,26 +100,11 @@ def read_host_likelihood(likelihood: Any) -> Likelihood:
 
 @singledispatch
 def read_likelihood(likelihood: object) -> Likelihood:
-    """Read a likelihood of a registered type; adapters register their types here."""
+    """Read a likelihood of a registered type; every adapter registers its types here."""
     raise TypeError(
         f"expected a likelihood of {LIBRARIES}, got {_name(likelihood)}; give the inverse link instead, "
         "such as gplens.links.Exp()."
     )
-
-
-@read_likelihood.register
-def _(likelihood: Likelihood) -> Likelihood:
-    return likelihood
-
-
-@read_likelihood.register
-def _(likelihood: Link) -> Likelihood:
-    return Likelihood.of_link(likelihood)
-
-
-@read_likelihood.register
-def _(likelihood: Expectation) -> Likelihood:
-    return Likelihood(repr(likelihood), likelihood)
 
 
 @singledispatch

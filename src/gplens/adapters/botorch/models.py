@@ -18,7 +18,7 @@ from gplens.adapters.botorch.latents import check_tasks
 from gplens.adapters.botorch.parts import likelihood_of, read_part
 from gplens.adapters.botorch.predictions import compare_list
 from gplens.adapters.gpytorch.kernels import TRANSLATIONS, discrete
-from gplens.adapters.gpytorch.shadow import some_of
+from gplens.adapters.gpytorch.prior import some_of
 from gplens.adapters.gpytorch.variational import base_strategy
 from gplens.adapters.reading import Reading, check_columns, read_model
 from gplens.expectations.hyperparameters import over_hyperparameters

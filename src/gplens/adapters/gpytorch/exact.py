@@ -12,8 +12,8 @@ from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
 
-from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior
-from gplens.adapters.gpytorch.shadow import compare_in_double, compare_live, shadow, some_of, state_of
+from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior, some_of
+from gplens.adapters.gpytorch.shadow import compare_in_double, compare_live, shadow, state_of
 from gplens.adapters.reading import Reading, check_columns, read_model, with_likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.posterior import Posterior

@@ -22,7 +22,8 @@ from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Link
 
-CLOSED = (links.Identity(), links.Exp(), links.Square(), links.Softplus(), links.Probit(), links.Sigmoid())
+ELEMENTARY = (links.Identity(), links.Exp(), links.Square())
+CLOSED = (*ELEMENTARY, links.Softplus(), links.Probit(), links.Sigmoid())
 """Links with moments of their own. A host's mean function that is one of them, scaled and shifted, becomes it."""
 PROBES = 100 * torch.frac(torch.arange(1, 401, dtype=torch.float64) * 0.6180339887498949) - 50
 """Latent values within +-50, spread by the golden section so that no period of g can hide between them."""
@@ -51,7 +52,7 @@ def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
         m, v = torch.tensor([[-1.3, 0.4, 2.1], [0.7, 0.2, 1.9]], dtype=torch.float64)
         predicted = replica(MultivariateNormal(m, torch.diag(v))).mean
         check_response(link.moments(m, v).value, predicted, name, "the expectation of forward(f).mean")
-    variance = TotalVariance((link,), (recognise(second_moment),))
+    variance = TotalVariance((link,), (recognise(second_moment, (link, *ELEMENTARY)),))
     return Likelihood(name, ExpectedLink((link,)), variance, tail_of(given))
 
 
@@ -100,14 +101,15 @@ def tail_of(given: Given) -> Callable[[float], ExpectedLink]:
 
 
 def _exceeds(given: Given, t: float) -> ExpectedLink:
-    return ExpectedLink((recognise(*tail_probability(given, t)),))
+    g, links_of_tails = tail_probability(given, t)
+    return ExpectedLink((recognise(g, (*CLOSED, *links_of_tails)),))
 
 
-def recognise(g: Callable[[Tensor], Tensor], also: tuple[Link, ...] = ()) -> Link:
-    """The closed-form link that g is, up to scale and shift; else quadrature over g itself."""
+def recognise(g: Callable[[Tensor], Tensor], candidates: tuple[Link, ...] = CLOSED) -> Link:
+    """The first of the candidates that is g, up to scale and shift; quadrature over g if there is none."""
     with torch.no_grad():
         values, zero, one = g(PROBES), g(PROBES.new_zeros(1)), g(PROBES.new_ones(1))
-    for link in (*CLOSED, *also):
+    for link in candidates:
         at_probes, at_zero, at_one = (link(f) for f in (PROBES, PROBES.new_zeros(1), PROBES.new_ones(1)))
         scale = (one - zero) / (at_one - at_zero)
         offset = zero - scale * at_zero

@@ -58,6 +58,11 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     return prior
 
 
+def some_of(Z: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+    """At most 64 support points, evenly spaced."""
+    return Z[torch.linspace(0, len(Z) - 1, min(len(Z), 64)).long()]
+
+
 def _check_supported(model: Any) -> None:
     for part in model.modules():
         if isinstance(part, InducingPointKernel):

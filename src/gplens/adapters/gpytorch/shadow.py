@@ -146,11 +146,6 @@ def without_warnings_of_jitter() -> warnings.catch_warnings:
     return warnings.catch_warnings(action="ignore", category=NumericalWarning)
 
 
-def some_of(Z: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
-    """At most 64 support points, evenly spaced."""
-    return Z[torch.linspace(0, len(Z) - 1, min(len(Z), 64)).long()]
-
-
 def state_of(module: Any) -> dict[str, Tensor]:
     """Copies of all that a fitted module has learned: parameters, buffers and training data."""
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}

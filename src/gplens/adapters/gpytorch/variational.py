@@ -16,8 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.gpytorch.kernels import select_latent
-from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior
-from gplens.adapters.gpytorch.shadow import compare_in_double, compare_live, shadow, some_of, state_of
+from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior, some_of
+from gplens.adapters.gpytorch.shadow import compare_in_double, compare_live, shadow, state_of
 from gplens.adapters.reading import Reading, check_columns, read_model
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.mix import Mix
