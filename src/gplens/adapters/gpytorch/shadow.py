@@ -116,7 +116,7 @@ def undisturbed(module: Module) -> Iterator[None]:
             _restore(value, content)
         for buffer, saved in buffers:
             if not torch.equal(buffer, saved):
-                buffer.copy_(saved)
+                buffer.data.copy_(saved)
 
 
 def _restore(value: Any, content: Any) -> None:
