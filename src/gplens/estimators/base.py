@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted, adapt, load_host
-from gplens.estimators.evaluation import evaluate, marginals, read_observation, read_process
+from gplens.adapters.estimators import FittedEstimator
+from gplens.adapters.reading import read_host_likelihood
+from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
 from gplens.estimators.parameters import SharedParameters
@@ -32,7 +32,7 @@ COMPARED = 8
 """Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
 
-class GPEstimator(SharedParameters, BaseEstimator):
+class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`
@@ -80,7 +80,7 @@ class GPEstimator(SharedParameters, BaseEstimator):
         check_is_fitted(self)
         validate_data(self, X, reset=False)
         names, positions = getattr(self, "feature_names_in_", None), self._positions(outputs)
-        explanation = explain(
+        return explain(
             self,
             X,
             baseline=baseline,
@@ -92,10 +92,6 @@ class GPEstimator(SharedParameters, BaseEstimator):
             groups=groups,
             feature_names=None if names is None else names.tolist(),
         )
-        if explanation.output_names is None or self.class_names is None:  # goes when the adapter names the outputs
-            return explanation
-        chosen = range(len(self.class_names)) if positions is None else positions
-        return replace(explanation, output_names=tuple(self.class_names[i] for i in chosen))
 
     def _positions(self, outputs: Any) -> Any:
         """The outputs that the user asks for, as `gplens.explain` takes them."""
@@ -153,7 +149,7 @@ class GPEstimator(SharedParameters, BaseEstimator):
 
     def _mean_and_deviation(self, X: Any, return_std: bool) -> Any:
         """E y of each row; and, if asked for, the root of Var y."""
-        rows, observation = self._read(X), read_observation(self.likelihood_)
+        rows, observation = self._read(X), read_host_likelihood(self.likelihood_)
         if not return_std:
             return evaluate(self.posterior_, [observation.response], rows)[0][:, 0].numpy()
         assert observation.variance is not None
@@ -163,17 +159,3 @@ class GPEstimator(SharedParameters, BaseEstimator):
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
         """m and v of the latent functions at rows."""
         return marginals(self.posterior_, X)
-
-
-@adapt.register  # moves to gplens.adapters.estimators, as that of FittedEstimator
-def _(model: GPEstimator, points: Float[Tensor, "k d"]) -> Adapted:
-    """The GPyTorch model of an estimator, with the likelihood that it was fitted with."""
-    check_is_fitted(model)
-    load_host(model.model_)
-    adapted, names, notes = adapt(model.model_, points), model.class_names, ()
-    if names is not None and adapted.process.latents == 1:
-        notes = (f"the output is P(y = {names[1]})",)
-    likelihood = read_observation(model.likelihood_)
-    return replace(
-        adapted, model=type(model).__name__, likelihood=likelihood, conjugate=True, notes=adapted.notes + notes
-    )

@@ -15,8 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from gplens.adapters.reading import read_host_likelihood
 from gplens.estimators.base import GPEstimator
-from gplens.estimators.evaluation import evaluate, read_observation
+from gplens.estimators.evaluation import evaluate
 from gplens.estimators.fitting import Problem, fit_sparse
 from gplens.estimators.likelihoods import Logistic
 from gplens.estimators.parameters import Design
@@ -76,7 +77,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The expected probability of each class, (rows, classes): the link averaged over the latent functions."""
         rows = self._read(X)
-        (p,) = evaluate(self.posterior_, [read_observation(self.likelihood_).response], rows)
+        (p,) = evaluate(self.posterior_, [read_host_likelihood(self.likelihood_).response], rows)
         return (torch.cat([1 - p, p], dim=1) if p.shape[1] == 1 else p).numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.registry import adapt, load_host, read_likelihood
+from gplens.adapters.reading import read
 from gplens.expectations.expectation import Expectation
-from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.processes.process import Process
 
@@ -22,14 +21,9 @@ PARTIALS = 2**23
 
 def read_process(model: Any, points: Float[Tensor, "k d"]) -> Process:
     """The process of a GPyTorch model, compared with its own prediction at some points."""
-    load_host(model)
-    return adapt(model, points).process  # becomes gplens.read
-
-
-def read_observation(likelihood: Any) -> Likelihood:
-    """E y, Var y and P(y > t) of a GPyTorch likelihood."""
-    load_host(likelihood)
-    return read_likelihood(likelihood)  # becomes gplens.read
+    reading = read(model, points=points)
+    reading.compare(points)
+    return reading.process
 
 
 @torch.inference_mode(False)

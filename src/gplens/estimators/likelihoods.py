@@ -13,8 +13,8 @@ from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 from torch.distributions import Bernoulli, Normal, Poisson
 
-from gplens.adapters.gpytorch.tails import tail_of
-from gplens.adapters.registry import read_likelihood
+from gplens.adapters.gpytorch.likelihoods import tail_of
+from gplens.adapters.reading import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood as Observed
 from gplens.links import Affine, Square

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.distributions import Bernoulli, Categorical, Normal, Poisson
 
 from gplens import links
-from gplens.adapters.gpytorch.recognise import recognise
-from gplens.adapters.registry import load_host, read_likelihood
+from gplens.adapters.gpytorch.likelihoods import recognise
+from gplens.adapters.reading import read_likelihood
 
 
 class Doubled(GaussianLikelihood):
@@ -47,8 +47,7 @@ class Tempered(SoftmaxLikelihood):
     ids=lambda likelihood: type(likelihood).__name__,
 )
 def test_a_subclass_that_prints_something_else_is_refused(likelihood: gpytorch.likelihoods.Likelihood) -> None:
-    load_host(likelihood)
-    with pytest.raises(ValueError, match=r"prints -?[0-9.]+ where .* is -?[0-9.]+"):
+    with pytest.raises(ValueError, match=r"-?[0-9.]+.*-?[0-9.]+"):
         read_likelihood(likelihood)
 
 
@@ -57,7 +56,6 @@ def test_a_subclass_that_prints_something_else_is_refused(likelihood: gpytorch.l
 def test_a_softmax_of_any_size_is_taken(k: int, mixing: bool) -> None:
     torch.manual_seed(k)
     likelihood = SoftmaxLikelihood(num_features=k, num_classes=k, mixing_weights=mixing)
-    load_host(likelihood)
     assert read_likelihood(likelihood).latents == k
 
 
@@ -79,9 +77,9 @@ def test_a_function_that_resembles_a_link_is_not_taken_for_it(name: str) -> None
 def test_a_scaled_and_shifted_link_is_found_or_integrated_but_never_mistaken(
     link: links.Link, scale: float, offset: float
 ) -> None:
-    found = recognise(lambda f: scale * link(f) + offset)
+    result = recognise(lambda f: scale * link(f) + offset)
     f = torch.linspace(-7, 7, 29, dtype=torch.float64)
-    assert ((found(f) - (scale * link(f) + offset)).abs() <= 1e-12 * (abs(scale) + abs(offset)) * (1 + f.exp())).all()
-    inner = found.link if isinstance(found, links.Affine) else found
+    assert ((result(f) - (scale * link(f) + offset)).abs() <= 1e-12 * (abs(scale) + abs(offset)) * (1 + f.exp())).all()
+    inner = result.link if isinstance(result, links.Affine) else result
     assert type(inner) in (type(link), links.Quadrature)
     assert offset == 1e3 or type(inner) is type(link)
