@@ -152,8 +152,9 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         rows, observation = self._read(X), read_host_likelihood(self.likelihood_)
         if not return_std:
             return evaluate(self.posterior_, [observation.response], rows)[0][:, 0].numpy()
-        assert observation.variance is not None
-        mean, variance = evaluate(self.posterior_, [observation.response, observation.variance], rows)
+        total_variance = observation.total_variance()
+        assert total_variance is not None
+        mean, variance = evaluate(self.posterior_, [observation.response, total_variance], rows)
         return mean[:, 0].numpy(), variance[:, 0].sqrt().numpy()
 
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
