@@ -127,15 +127,6 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         points = [torch.from_numpy(self.mean_input_)[None], support_points(self.model_)[:COMPARED]]
         return read_process(self.model_, torch.cat(points))
 
-    def __getstate__(self) -> Any:  # both of these go when kernels hold no weak references, which cannot be pickled
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "posterior_"}
-
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        if "model_" in state:
-            self.posterior_ = self._posterior()
-
     def _warn_if_interrupted(self) -> None:
         summary = self.training_summary_
         if summary["stopped"] == INTERRUPTED:

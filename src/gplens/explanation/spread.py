@@ -58,41 +58,34 @@ class Spread:
         if all(len(group) == 1 for group in columns):
             order = [group[0] for group in columns]
             std, std_error = (None if part is None else part[..., order] for part in (self.std, self.std_error))
-            return replace(self._summed(columns), std=std, std_error=std_error)
+            return replace(self, std=std, std_error=std_error, **self._summed(columns))
         if self.covariance is None and (self.draws is None or not self.joint_draws):
             raise ValueError(
                 "expected covariances or joint draws for the standard deviation of a group of features, got neither. "
                 "Pass explain(uncertainty=gplens.Full()), or name the groups in explain(groups=...)."
             )
         summed = self._summed(columns)
-        if summed.covariance is None:
-            return summed._with_std_of_draws()
-        std = summed.covariance.diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt()  # semi-definite: below zero is rounding
-        return replace(summed, std=std, std_error=None)
+        if summed["covariance"] is None:
+            return replace(self, **summed, **_deviations(summed["draws"]))
+        std = summed["covariance"].diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt()  # below zero is rounding
+        return replace(self, **summed, std=std, std_error=None)
 
-    def _summed(self, columns: Sequence[list[int]]) -> "Spread":
+    def _summed(self, columns: Sequence[list[int]]) -> dict[str, Any]:
         """Covariances and draws of sums over groups of features."""
-        any_tensor = next(iter(self.tensors().values())) if self.std is None else self.std
+        any_tensor = self.draws if self.std is None else self.std
+        assert any_tensor is not None
         add = torch.zeros(any_tensor.shape[-1], len(columns), dtype=any_tensor.dtype)
         for i, group in enumerate(columns):
             add[group, i] = 1.0
         covariance = None if self.covariance is None else add.T @ self.covariance @ add
-        return replace(self, covariance=covariance, draws=None if self.draws is None else self.draws @ add)
+        return {"covariance": covariance, "draws": None if self.draws is None else self.draws @ add}
 
     def contrast(self, i: int, j: int) -> "Spread | None":
         """That of output i less output j, from joint draws; None without them."""
         if self.draws is None or not self.joint_draws:
             return None
         draws = self.draws[:, :, i] - self.draws[:, :, j]
-        return replace(self, covariance=None, draws=draws, gaussian=False)._with_std_of_draws()
-
-    def _with_std_of_draws(self) -> "Spread":
-        """With the standard deviation of the draws, and its Monte Carlo error from their fourth moment."""
-        assert self.draws is not None
-        std, n = self.draws.std(1), self.draws.shape[1]
-        fourth = ((self.draws - self.draws.mean(1, keepdim=True)) ** 4).mean(1)
-        error = ((fourth - std**4).clamp(min=0) / n).sqrt() / (2 * std)
-        return replace(self, std=std, std_error=torch.where(std > 0, error, 0.0))
+        return replace(self, covariance=None, draws=draws, gaussian=False, **_deviations(draws))
 
     def interval(self, values: Values, level: float) -> tuple[Values, Values]:
         """The central interval of posterior probability `level`: quantiles of draws, or of a Gaussian that is exact."""
@@ -135,6 +128,14 @@ class Spread:
         if self.draws is None or not self.joint_draws:
             raise ValueError(f"expected joint draws of the attributions for {what}, got none. {ASK_FOR_DRAWS}")
         return self.draws
+
+
+def _deviations(draws: Float[Tensor, "b draws *c d"]) -> dict[str, Any]:
+    """The standard deviation of draws, and its Monte Carlo error from their fourth moment."""
+    std, n = draws.std(1), draws.shape[1]
+    fourth = ((draws - draws.mean(1, keepdim=True)) ** 4).mean(1)
+    error = ((fourth - std**4).clamp(min=0) / n).sqrt() / (2 * std)
+    return {"std": std, "std_error": torch.where(std > 0, error, 0.0)}
 
 
 def _quantile(draws: Float[Tensor, "b draws *c d"], level: float) -> Values:
