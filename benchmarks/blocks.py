@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import torch
 
-from gplens.paths import blocks
+from gplens.paths import gradient
 from models import images, tabular
 
 
@@ -20,7 +20,7 @@ def main() -> None:
         print(f"{name}: {int(work.explain().nodes.min())} to {int(work.explain().nodes.max())} path nodes")
     print(f"{'bytes':>6}", *works, sep="   ")
     for power in range(21, 30):
-        blocks.BLOCK = 2**power
+        gradient.BLOCK = 2**power
         measured = {name: best(work.explain) for name, work in works.items()}
         cells = [f"{seconds:.3f} s {faults:7,}".rjust(len(name)) for name, (seconds, faults) in measured.items()]
         print(f"2^{power:<4}", *cells, sep="   ", flush=True)

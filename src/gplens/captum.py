@@ -1,5 +1,5 @@
-"""The public name of gplens.interop.captum."""
+"""The public name of gplens.interop.captum_attribution."""
 
-from gplens.interop.captum import GaussianProcessIntegratedGradients
+from gplens.interop.captum_attribution import GaussianProcessIntegratedGradients
 
 __all__ = ["GaussianProcessIntegratedGradients"]

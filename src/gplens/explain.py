@@ -13,18 +13,17 @@ from gplens.adapters.reading import Reading, check_columns, read, with_likelihoo
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation
-from gplens.expectations.hyperparameters import over_hyperparameters
-from gplens.explanation.result import Explanation, Provenance
+from gplens.explanation.provenance import Provenance
+from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
 from gplens.explanation.spread import Spread
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, attribute
-from gplens.paths.gradient import Question
-from gplens.paths.integrand import Rule
+from gplens.paths.integrand import Question, Rule
 from gplens.paths.sampling import attribute_by_sampling
 from gplens.processes.process import Process
-from gplens.targets import Response, Target
+from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.answers import check_request, spread_of
 from gplens.uncertainty.requests import Uncertainty
 
@@ -88,14 +87,15 @@ def explain(
     if uncertainty is not None:
         _instance(uncertainty, Uncertainty, "uncertainty")
     table, baseline = read_table(X, "X"), as_baseline(baseline)
-    names = _feature_names(table, feature_names, baseline)
+    table.check_columns("a baseline", baseline.names)
+    names = table.feature_names(feature_names)
     if groups is not None:
         group_columns(names, groups)  # a mistake is found before the work
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
         reading, likelihood = _read(model, likelihood, table.values, baselines)
-        _check_columns(table, reading)
-        process, expectation = _bound(target, likelihood, reading)
+        table.check_columns("a model fitted", reading.columns)
+        process, expectation = bind_target(target, likelihood, reading.process, reading.draws)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
         request = _request(uncertainty, baseline, grouped=bool(groups))
@@ -133,36 +133,11 @@ def _read(
     return replace(reading, notes=(*reading.notes, *notes)), reading.likelihood
 
 
-def _check_columns(table: Table, reading: Reading) -> None:
-    if table.names and reading.columns and table.names != reading.columns:
-        raise ValueError(
-            f"expected X with the columns {list(reading.columns)} that the model was fitted on, got "
-            f"{list(table.names)}; give it the same columns in the same order."
-        )
-
-
 def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:
     """Some rows, evenly spaced, and those with the smallest and the largest value of each feature: at most 64."""
     spaced = torch.linspace(0, len(X) - 1, min(len(X), CHECKED // 4)).long()
     extreme = torch.stack([X.argmin(0), X.argmax(0)], dim=1).flatten()
     return X[torch.cat([spaced, extreme])[:CHECKED].unique()]
-
-
-def _bound(target: Target, likelihood: Likelihood | None, reading: Reading) -> tuple[Process, Expectation]:
-    """The target as an expectation, and the process that it is a function of."""
-    latents = reading.process.latents
-    if likelihood is not None and likelihood.latents not in (None, latents):
-        raise ValueError(
-            f"expected the likelihood that the model was fitted with, got {likelihood.name}, which takes "
-            f"{likelihood.latents} latent functions, where {reading.model} has {latents}."
-        )
-    process, expectation = reading.process, target.bind(likelihood)
-    if reading.draws is not None:
-        return process, over_hyperparameters(expectation, reading.draws)
-    sources = process.sources() if expectation.independent else None
-    if sources is not None:
-        return sources.process, expectation.of_mixes(sources.weights, sources.noise)
-    return process, expectation
 
 
 def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:
@@ -233,20 +208,6 @@ def _explanation(
         spread=spread.squeezed() if spread is not None and output_names is None else spread,
         frame_backend=table.backend,
     )
-
-
-def _feature_names(table: Table, given: Sequence[str] | None, baseline: Baseline) -> tuple[str, ...]:
-    """Those given, those of the frame, or x0, x1, ..."""
-    d = table.values.shape[1]
-    if table.names and baseline.names and table.names != baseline.names:
-        raise ValueError(
-            f"expected a baseline with the columns of X, {list(table.names)}, in the same order, got "
-            f"{list(baseline.names)}."
-        )
-    names = tuple(given) if given is not None else table.names or tuple(f"x{i}" for i in range(d))
-    if isinstance(given, str) or len(names) != d or len(set(names)) != d:
-        raise ValueError(f"expected {d} unique feature names, one for each column of X, got {list(names)}.")
-    return names
 
 
 def _provenance(

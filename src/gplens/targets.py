@@ -10,9 +10,11 @@ from torch import Tensor
 
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.expectations.expectation import Expectation
+from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.likelihood import Likelihood
 from gplens.links import Identity, Link, Quadrature
 from gplens.links.quadrature import name_of
+from gplens.processes.process import Process
 
 __all__ = ["Custom", "EpistemicVariance", "Exceeds", "Latent", "PredictiveVariance", "Response", "Target"]
 
@@ -112,3 +114,24 @@ class Custom(Target):
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
         return ExpectedLink((self.g if isinstance(self.g, Link) else Quadrature(self.g),))
+
+
+def bind_target(
+    target: Target, likelihood: Likelihood | None, process: Process, draws: tuple[int, ...] | None
+) -> tuple[Process, Expectation]:
+    """The target as an expectation, and the process that it is a function of.
+
+    `draws` are the numbers of draws of hyper-parameters of each output, or None.
+    """
+    if likelihood is not None and likelihood.latents not in (None, process.latents):
+        raise ValueError(
+            f"expected the likelihood that the model was fitted with, got {likelihood.name}, which takes "
+            f"{likelihood.latents} latent functions, where the model has {process.latents}."
+        )
+    expectation = target.bind(likelihood)
+    if draws is not None:
+        return process, over_hyperparameters(expectation, draws)
+    sources = process.sources() if expectation.independent else None
+    if sources is not None:
+        return sources.process, expectation.of_mixes(sources.weights, sources.noise)
+    return process, expectation

@@ -11,7 +11,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import generator, normal
 from gplens import Posterior, Stack
-from gplens.interop.captum import METHODS, GaussianProcessIntegratedGradients
+from gplens.interop.captum_attribution import METHODS, GaussianProcessIntegratedGradients
 from gplens.kernels import RBF
 from gplens.links import Exp, OneVsRest, Probit
 

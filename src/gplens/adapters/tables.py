@@ -1,5 +1,6 @@
 """What users pass as a table: arrays, tensors, nested lists, and the frames that narwhals knows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -21,6 +22,22 @@ class Table:
     """Whether a single vector was given, kept as one row."""
     backend: str | None = None
     """The library of the user's frame: "pandas", "polars", "pyarrow", ...; None for arrays, tensors and lists."""
+
+    def feature_names(self, given: Sequence[str] | None) -> tuple[str, ...]:
+        """Those given, those of the frame, or x0, x1, ..."""
+        d = self.values.shape[1]
+        names = tuple(given) if given is not None else self.names or tuple(f"x{i}" for i in range(d))
+        if isinstance(given, str) or len(names) != d or len(set(names)) != d:
+            raise ValueError(f"expected {d} unique feature names, one for each column of X, got {list(names)}.")
+        return names
+
+    def check_columns(self, whose: str, names: tuple[str, ...] | None) -> None:
+        """Refuse a baseline, or a model, with columns of other names or in another order."""
+        if self.names and names and self.names != names:
+            raise ValueError(
+                f"expected {whose} with the columns of X, {list(self.names)}, got {list(names)}; give both the same "
+                "columns in the same order."
+            )
 
 
 def read_table(X: Any, what: str, *, vectors: bool = False) -> Table:

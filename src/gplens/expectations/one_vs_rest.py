@@ -34,7 +34,7 @@ class OneVsRest(Expectation):
         return latents
 
     def names(self, latents: int) -> tuple[str, ...]:
-        return self.classes or tuple(f"class {i}" for i in range(latents))
+        return tuple(self.classes[i] if self.classes else f"class {i}" for i in range(self.count(latents)))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """d psi_c/dp_j = (delta_cj - psi_c)/sum, times the moments of the link  (2.14)."""

@@ -11,7 +11,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from gplens.explanation.result import Explanation, Provenance
+from gplens.explanation.provenance import Provenance
+from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
 
 FORMAT = "gplens explanation"

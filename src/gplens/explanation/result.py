@@ -9,45 +9,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.explanation.selection import group_columns, output_index
+from gplens.explanation.provenance import Provenance
+from gplens.explanation.selection import group_columns, output_index, single_members, sum_groups
 from gplens.explanation.spread import Spread
 
 if TYPE_CHECKING:
     import shap
 
-BY_ROW = (
-    "values",
-    "prediction",
-    "baseline_prediction",
-    "gap",
-    "error",
-    "nodes",
-    "converged",
-    "inputs",
-    "standard_error",
+BY_ROW = frozenset(
+    ["values", "prediction", "baseline_prediction", "gap", "error", "nodes", "converged", "inputs", "standard_error"]
 )
 """The fields with one entry for each input, besides the spread."""
-
-
-@final
-@dataclass(frozen=True)
-class Provenance:
-    """How an explanation was computed."""
-
-    model: str
-    likelihood: str | None
-    target: str
-    baseline: str
-    rule: str
-    tolerance: float
-    gradients: str
-    """'closed form', or 'autograd' if some kernel has no formula."""
-    notes: tuple[str, ...]
-    """What the adapter did, and how close it is to the model's own prediction."""
-    version: str
-    """Of gplens."""
-    output: str | None = None
-    """What the single output of a model is, if the model names it: "P(y = class 1)"."""
 
 
 @final
@@ -141,11 +113,11 @@ class Explanation:
         columns = group_columns(self.feature_names, groups)
         return replace(
             self,
-            values=_summed(self.values, columns),
-            error=None if self.error is None else _summed(self.error, columns),
-            standard_error=None if self.standard_error is None else _summed(self.standard_error, columns),
-            inputs=_ungrouped(self.inputs, columns),
-            baseline=_ungrouped(self.baseline, columns),
+            values=sum_groups(self.values, columns),
+            error=None if self.error is None else sum_groups(self.error, columns),
+            standard_error=None if self.standard_error is None else sum_groups(self.standard_error, columns),
+            inputs=single_members(self.inputs, columns),
+            baseline=single_members(self.baseline, columns),
             feature_names=tuple(columns),
             spread=None if self.spread is None else self.spread.group(list(columns.values())),
         )
@@ -224,12 +196,3 @@ class Explanation:
         from gplens.explanation.text import describe
 
         return describe(self)
-
-
-def _summed(values: Float[Tensor, "*b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "*b g"]:
-    return torch.stack([values[..., group].sum(-1) for group in columns.values()], dim=-1)
-
-
-def _ungrouped(inputs: Float[Tensor, "b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "b g"]:
-    several = inputs.new_full(inputs.shape[:1], torch.nan)
-    return torch.stack([inputs[:, group[0]] if len(group) == 1 else several for group in columns.values()], dim=-1)

@@ -4,6 +4,10 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, SupportsIndex
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 Outputs = SupportsIndex | str | Sequence[SupportsIndex | str]
 
 
@@ -51,3 +55,14 @@ def group_columns(names: tuple[str, ...], groups: Any) -> dict[str, list[int]]:
             )
         columns.setdefault(key, []).append(i)
     return columns
+
+
+def sum_groups(values: Float[Tensor, "*b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "*b g"]:
+    """The sums over the features of each group."""
+    return torch.stack([values[..., group].sum(-1) for group in columns.values()], dim=-1)
+
+
+def single_members(inputs: Float[Tensor, "b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "b g"]:
+    """The value of the feature of a group that has one; NaN for a group of several."""
+    several = inputs.new_full(inputs.shape[:1], torch.nan)
+    return torch.stack([inputs[:, group[0]] if len(group) == 1 else several for group in columns.values()], dim=-1)

@@ -123,6 +123,6 @@ class Matern(Stationary):
 
 def _bessel(order: float | int, s: Batch) -> Batch:
     """K_order(s)."""
-    from scipy.special import kv  # not a dependency of gplens; the hosts that have such kernels bring it
+    from scipy.special import kv  # loaded when used: `import gplens` stays light
 
     return torch.as_tensor(kv(order, s.numpy()))

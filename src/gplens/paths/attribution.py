@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.paths.blocks import numbers_of_a_path, rows_in_a_block
-from gplens.paths.gradient import PathGradient, Question
-from gplens.paths.integrand import Integral, Rule
+from gplens.paths.gradient import PathGradient, numbers_of_a_path, rows_in_a_block
+from gplens.paths.integrand import Integral, Question, Rule
 
 TIGHTENINGS = 2
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""

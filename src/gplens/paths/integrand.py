@@ -1,4 +1,4 @@
-"""What a quadrature rule integrates, and what it returns (MATH 4)."""
+"""The question that is integrated along paths, what a quadrature rule sees of it, and what it returns (MATH 4)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -6,6 +6,20 @@ from typing import ClassVar, final
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from gplens.expectations.expectation import Expectation
+from gplens.processes.process import Process
+
+
+@final
+@dataclass(frozen=True)
+class Question:
+    """What is explained, and how exactly: everything but the inputs, the baselines and the rule."""
+
+    process: Process
+    expectation: Expectation
+    outputs: tuple[int, ...]
+    tolerance: float
 
 
 class Integrand(ABC):

@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.paths.attribution import Attribution, attribute
-from gplens.paths.gradient import Question
-from gplens.paths.integrand import Integral, Rule
+from gplens.paths.integrand import Integral, Question, Rule
 
 
 def attribute_by_sampling(

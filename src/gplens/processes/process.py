@@ -85,7 +85,7 @@ class Process(ABC):
 
     @property
     def width(self) -> int:
-        """Numbers held per node, up to a common factor; paths/blocks.py sizes blocks of rows by it."""
+        """Numbers held per node, up to a common factor; paths/gradient.py sizes blocks of rows by it."""
         return self.latents * self.features
 
     def sources(self) -> "Sources | None":

@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
-from gplens.paths.gradient import Question
+from gplens.paths.integrand import Question
 from gplens.paths.panels import gauss_kronrod
 from gplens.processes.process import Process, Sources
 

@@ -39,7 +39,7 @@ class ClassProbabilities(Expectation):
         return latents
 
     def names(self, latents: int) -> tuple[str, ...]:
-        return tuple(f"class {i}" for i in range(latents))
+        return tuple(f"class {i}" for i in range(self.count(latents)))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """The probabilities of the classes asked for, and their derivatives in all latent functions."""

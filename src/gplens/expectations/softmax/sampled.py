@@ -72,10 +72,8 @@ class SampledSoftmax(Expectation):
         check_numbers(m, v)
         b, q, latents = m.shape
         C = self.count(latents)
-        parts = []
-        for r in sorted({output // C for output in outputs}):
-            classes = [output % C for output in outputs if output // C == r]
-            parts.append(self._replicate(r, m.flatten(0, 1), v.flatten(0, 1), classes))
+        classes = {r: [output % C for output in outputs if output // C == r] for r in sorted({o // C for o in outputs})}
+        parts = [self._replicate(r, m.flatten(0, 1), v.flatten(0, 1), chosen) for r, chosen in classes.items()]
         value, by_m, by_v = (torch.cat(group, dim=1).unflatten(0, (b, q)) for group in zip(*parts, strict=True))
         return Jet(value.mT, by_m.movedim(1, 3), by_v.movedim(1, 3))
 
@@ -199,5 +197,4 @@ class SoftmaxMonteCarlo(SampledSoftmax):
 
     def draws(self, replicate: int, dims: int) -> Float[Tensor, "n l"]:
         generator = torch.Generator().manual_seed(self.seed * BATCHES + replicate)
-        count = self.samples // (2 * BATCHES)
-        return torch.randn(count, dims, generator=generator, dtype=torch.float64)
+        return torch.randn(self.samples // (2 * BATCHES), dims, generator=generator, dtype=torch.float64)
