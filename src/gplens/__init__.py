@@ -60,6 +60,6 @@ def __getattr__(name: str) -> _ModuleType:
         return _import_module(f"gplens.{name}")
     except ModuleNotFoundError as cause:
         raise ImportError(
-            f"expected {cause.name} to be installed for gplens.{name}, got no such module. Install gplens with the extra "
-            f"[{name}]."
+            f"expected {cause.name} to be installed for gplens.{name}, got no such module. Install gplens with the "
+            f"extra [{name}]."
         ) from cause

@@ -93,10 +93,11 @@ def explain(
         group_columns(names, groups)  # a mistake is found before the work
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
-        adapted, likelihood = _adapt(model, likelihood, table.values, baselines)
-        _check_columns(table, adapted)
-        process, expectation = _bound(target, likelihood, adapted)
-        question, output_names = _question(process, expectation, outputs, tolerance)
+        reading, likelihood = _read(model, likelihood, table.values, baselines)
+        _check_columns(table, reading)
+        process, expectation = _bound(target, likelihood, reading)
+        names_of_outputs = _output_names(likelihood, expectation, process.latents)
+        question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
         request = _request(uncertainty, baseline, grouped=bool(groups))
         if request is not None:
             check_request(question, request)
@@ -105,12 +106,12 @@ def explain(
         spread = None
         if request is not None:
             spread = spread_of(question, request, table.values, baselines[:, 0], attribution.integral.values)
-    provenance = _provenance(adapted, likelihood, target, baseline, rule, question.tolerance)
+    provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     explanation = _explanation(attribution, spread, table, baseline, baselines, names, output_names, provenance)
     return explanation if groups is None else explanation.group(groups)
 
 
-def _adapt(
+def _read(
     model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> tuple[Reading, Likelihood | None]:
     """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
@@ -147,31 +148,37 @@ def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:
     return X[torch.cat([spaced, extreme])[:CHECKED].unique()]
 
 
-def _bound(target: Target, likelihood: Likelihood | None, adapted: Reading) -> tuple[Process, Expectation]:
+def _bound(target: Target, likelihood: Likelihood | None, reading: Reading) -> tuple[Process, Expectation]:
     """The target as an expectation, and the process that it is a function of."""
-    latents = adapted.process.latents
+    latents = reading.process.latents
     if likelihood is not None and likelihood.latents not in (None, latents):
         raise ValueError(
             f"expected the likelihood that the model was fitted with, got {likelihood.name}, which takes "
-            f"{likelihood.latents} latent functions, where {adapted.model} has {latents}."
+            f"{likelihood.latents} latent functions, where {reading.model} has {latents}."
         )
-    process, expectation = adapted.process, target.bind(likelihood)
-    if adapted.draws is not None:
-        return process, over_hyperparameters(expectation, adapted.draws)
+    process, expectation = reading.process, target.bind(likelihood)
+    if reading.draws is not None:
+        return process, over_hyperparameters(expectation, reading.draws)
     sources = process.sources() if expectation.independent else None
     if sources is not None:
         return sources.process, expectation.of_mixes(sources.weights, sources.noise)
     return process, expectation
 
 
+def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:
+    """The names that the likelihood has for several outputs; else those of the expectation."""
+    names = expectation.names(latents)
+    given = None if likelihood is None else likelihood.outputs
+    return given if given is not None and len(given) == len(names) > 1 else names
+
+
 def _question(
-    process: Process, expectation: Expectation, outputs: Outputs | None, tolerance: Any
+    process: Process, expectation: Expectation, names: tuple[str, ...], outputs: Outputs | None, tolerance: Any
 ) -> tuple[Question, tuple[str, ...] | None]:
     """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
     tolerance = max(FINEST, expectation.default_tolerance) if tolerance is None else tolerance
     if not isinstance(tolerance, float | int) or not FINEST <= tolerance < 1:
         raise ValueError(f"tolerance must be in [{FINEST:g}, 1), got {tolerance}. The default is 1e-6.")
-    names = expectation.names(process.latents)
     chosen = output_indices(names, outputs)
     output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
     process, expectation, chosen = expectation.narrowed(process, chosen)
@@ -224,6 +231,7 @@ def _explanation(
         background=baseline.background,
         standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
         spread=spread.squeezed() if spread is not None and output_names is None else spread,
+        frame_backend=table.backend,
     )
 
 
@@ -242,7 +250,7 @@ def _feature_names(table: Table, given: Sequence[str] | None, baseline: Baseline
 
 
 def _provenance(
-    adapted: Reading,
+    reading: Reading,
     likelihood: Likelihood | None,
     target: Target,
     baseline: Baseline,
@@ -250,16 +258,23 @@ def _provenance(
     tolerance: float,
 ) -> Provenance:
     return Provenance(
-        model=adapted.model,
+        model=reading.model,
         likelihood=None if likelihood is None else likelihood.name,
         target=repr(target),
         baseline=repr(baseline),
         rule=repr(rule),
         tolerance=tolerance,
-        gradients="autograd" if adapted.process.autograd else "closed form",
-        notes=adapted.notes,
+        gradients="autograd" if reading.process.autograd else "closed form",
+        notes=reading.notes,
         version=version("gplens"),
+        output=_single_output(likelihood, target),
     )
+
+
+def _single_output(likelihood: Likelihood | None, target: Target) -> str | None:
+    """What the response of a model with a single output is, if the likelihood names it."""
+    outputs = None if likelihood is None or not isinstance(target, Response) else likelihood.outputs
+    return outputs[0] if outputs is not None and len(outputs) == 1 else None
 
 
 def _instance(value: T, kind: type[T], name: str) -> T:

@@ -7,7 +7,8 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.reading import Reading, read_host, read_model, with_likelihood
+from gplens.adapters.reading import Reading, read_model, with_likelihood
+from gplens.processes.process import Process
 
 
 class FittedEstimator:
@@ -17,6 +18,8 @@ class FittedEstimator:
     """A fitted GPyTorch model; missing before fit."""
     likelihood_: Any
     """The GPyTorch likelihood that it was fitted with."""
+    posterior_: Process
+    """The process that was read from `model_` when it was fitted or loaded, which its predictions evaluate."""
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
@@ -26,12 +29,17 @@ class FittedEstimator:
 
 @read_model.register
 def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Read the GPyTorch model with its likelihood, and name the outputs; `compare` asks the live GPyTorch model."""
+    """The process that the predictions of the estimator evaluate; `compare` asks the live GPyTorch model."""
     name = type(model).__name__
     if not hasattr(model, "model_"):
         raise ValueError(f"expected a fitted {name}, got one without model_; call fit(X, y) first.")
-    fitted, likelihood = model.model_, model.likelihood_
-    inner = with_likelihood(read_host(fitted, points), likelihood)
+    from gplens.adapters.gpytorch.shadow import compare_live, state_of
+
+    fitted, likelihood, process = model.model_, model.likelihood_, model.posterior_
+    state = state_of(fitted)
+    inner = with_likelihood(
+        Reading(process, name, compare=lambda points: compare_live(fitted, process, state, points)), likelihood
+    )
 
     def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
         if model.model_ is not fitted or model.likelihood_ is not likelihood:

@@ -1,4 +1,4 @@
-"""The GPyTorch models behind the estimators."""
+"""The GPyTorch models that the estimators fit."""
 
 from collections.abc import Callable
 from math import log
@@ -8,7 +8,7 @@ import gpytorch.kernels as host
 import torch
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
-from gpytorch.means import Mean
+from gpytorch.means import ConstantMean, Mean, ZeroMean
 from gpytorch.models import ApproximateGP, ExactGP
 from gpytorch.variational import (
     CholeskyVariationalDistribution,
@@ -18,36 +18,46 @@ from gpytorch.variational import (
 from jaxtyping import Float
 from torch import Tensor
 
-BASES: dict[str, Callable[[int | None, torch.Size], host.Kernel]] = {
+KERNELS: dict[str, Callable[[int | None, torch.Size], host.Kernel]] = {
     "rbf": lambda d, batch: host.RBFKernel(ard_num_dims=d, batch_shape=batch),
     "matern32": lambda d, batch: host.MaternKernel(nu=1.5, ard_num_dims=d, batch_shape=batch),
     "matern52": lambda d, batch: host.MaternKernel(nu=2.5, ard_num_dims=d, batch_shape=batch),
     "rational_quadratic": lambda d, batch: host.RQKernel(ard_num_dims=d, batch_shape=batch),
 }
-"""Kernels of (x - z) / lengthscale, which is why a change of units is a change of lengthscales."""
+"""By the estimators' `kernel=`. All depend on (x - z) / lengthscale, so that new units are new lengthscales."""
 
 
 def kernel_of(name: str, lengthscales: int | None, kernels: int | None) -> host.ScaleKernel:
-    """A scaled kernel with one lengthscale or several, alone or one for each latent function."""
-    if name not in BASES:
-        raise ValueError(f"kernel={name!r}: wanted was one of {sorted(BASES)}.")
+    """A scaled kernel with one lengthscale (None) or several, alone (None) or in a batch of so many kernels."""
     batch = torch.Size([] if kernels is None else [kernels])
-    return host.ScaleKernel(BASES[name](lengthscales, batch), batch_shape=batch)
+    return host.ScaleKernel(KERNELS[name](lengthscales, batch), batch_shape=batch)
 
 
 WIDTH = 3**0.5
-"""Standard deviation of log lengthscales around where they start: a factor of 30 either way within two of them."""
+"""Prior standard deviation of log lengthscales: two of them are a factor of 30 in either direction."""
 
 
 def log_prior(kernel: Any, typical: float) -> Float[Tensor, ""]:
-    """Of the lengthscales: log-normal around the typical distance, without which few rows let them run off to zero."""
-    away = torch.as_tensor(kernel.base_kernel.lengthscale).log() - log(typical)
-    return -(away**2).sum() / (2 * WIDTH**2)
+    """The log density of a log-normal prior of the lengthscales around the typical distance, up to a constant.
+
+    Without it, lengthscales fitted to few rows may go to zero.
+    """
+    deviation = torch.as_tensor(kernel.base_kernel.lengthscale).log() - log(typical)
+    return -(deviation**2).sum() / (2 * WIDTH**2)
+
+
+def prior_mean(latents: int | None, constant: float) -> Mean:
+    """Zero for several latent functions; for one (None) a constant, which is learnt."""
+    if latents is not None:
+        return ZeroMean()
+    mean = ConstantMean().double()
+    mean.initialize(constant=constant)
+    return mean
 
 
 @final
 class Exact(ExactGP):
-    """Exact inference for a Gaussian likelihood."""
+    """Exact inference with a Gaussian likelihood."""
 
     def __init__(
         self,
@@ -61,13 +71,12 @@ class Exact(ExactGP):
         self.mean_module, self.covar_module = mean, kernel
 
     def forward(self, x: Tensor) -> MultivariateNormal:
-        """The prior at x."""
         return MultivariateNormal(torch.as_tensor(self.mean_module(x)), self.covar_module(x))
 
 
 @final
 class Sparse(ApproximateGP):
-    """Variational inference at inducing points, whitened; several latent functions share K unless it has a batch."""
+    """Whitened variational inference; several latent functions share K unless the kernel has a batch of them."""
 
     def __init__(
         self,
@@ -80,23 +89,31 @@ class Sparse(ApproximateGP):
     ) -> None:
         batch = torch.Size([] if latents is None else [latents])
         q = CholeskyVariationalDistribution(Z.shape[-2], batch_shape=batch)
-        own = VariationalStrategy(self, Z, q, jitter_val=jitter)
-        torch.as_tensor(own.variational_params_initialized).fill_(1)  # q(u) is written by the fit, not by a first call
-        tasks = own if latents is None else IndependentMultitaskVariationalStrategy(own, num_tasks=latents)
-        super().__init__(tasks)
+        strategy = VariationalStrategy(self, Z, q, jitter_val=jitter)
+        torch.as_tensor(strategy.variational_params_initialized).fill_(1)  # else the first call overwrites q(u)
+        if latents is not None:
+            strategy = IndependentMultitaskVariationalStrategy(strategy, num_tasks=latents)
+        super().__init__(strategy)
         self.mean_module, self.covar_module = mean, kernel
 
     def forward(self, x: Tensor) -> MultivariateNormal:
-        """The prior at x."""
         return MultivariateNormal(torch.as_tensor(self.mean_module(x)), self.covar_module(x))
 
     @property
     def strategy(self) -> Any:
-        """The one with the inducing points, inside the one with the tasks."""
+        """The variational strategy that holds the inducing points, inside that for several latent functions."""
         outer: Any = self.variational_strategy
         return getattr(outer, "base_variational_strategy", outer)
 
     @property
     def q(self) -> Any:
-        """Mean and Cholesky factor of q(u), whitened."""
+        """The variational distribution: mean and Cholesky factor of the whitened q(u)."""
         return self.strategy._variational_distribution
+
+
+def support_points(model: Any) -> Float[Tensor, "n d"]:
+    """Training inputs of an exact model, inducing points of a sparse one."""
+    if isinstance(model, Exact):
+        inputs: Any = model.train_inputs
+        return inputs[0]
+    return model.strategy.inducing_points.flatten(0, -2)

@@ -19,14 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.estimators.base import GPEstimator
-from gplens.estimators.classifier import GPClassifier
-from gplens.estimators.count import GPCountRegressor
-from gplens.estimators.fitting import prior_mean
+from gplens.estimators.classification import GPClassifier
+from gplens.estimators.count_regression import GPCountRegressor
+from gplens.estimators.fitting import Fit
+from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
 from gplens.estimators.likelihoods import Logistic, LogPoisson, SquaredScale
-from gplens.estimators.models import Exact, Sparse, kernel_of
-from gplens.estimators.regressor import GPRegressor
+from gplens.estimators.regression import GPRegressor
 from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
-from gplens.estimators.variance import GPVarianceRegressor
+from gplens.estimators.variance_regression import GPVarianceRegressor
 from gplens.explanation.files import write
 
 FORMAT = "gplens estimator"
@@ -37,9 +37,9 @@ OPTIONS = {kind.__name__: kind for kind in (Training, Adam, NaturalGradients, Co
 
 
 def save(estimator: GPEstimator, folder: Path) -> None:
-    """The tensors first, named by their hash, then the JSON that names them: a crash leaves the old model or the new.
+    """Write the tensors first, named by their hash, then the JSON that names them.
 
-    A folder that exists is written into; the tensors of an older model in it are removed last.
+    A crash leaves the old model or the new one. The tensors of an older model in the same folder are removed last.
     """
     check_is_fitted(estimator)
     content = to_bytes(_tensors(estimator))
@@ -54,7 +54,12 @@ def save(estimator: GPEstimator, folder: Path) -> None:
 
 
 def load(folder: str | Path) -> GPEstimator:
-    """Whole, ours, and not newer than this version; or an error that says which of them it is not."""
+    """Read a fitted estimator from a folder that `save` wrote.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ValueError: a file is damaged, of another kind, or of a newer version of gplens.
+    """
     header = _read_header(Path(folder) / JSON)
     tensors = _read_tensors(Path(folder) / header["tensors"], header["sha256"])
     estimator = ESTIMATORS[header["estimator"]](**{k: _decode(v) for k, v in header["parameters"].items()})
@@ -93,7 +98,7 @@ def _header(estimator: GPEstimator, name: str, digest: str) -> dict[str, Any]:
 
 
 def _encode(value: Any) -> Any:
-    """Plain values as they are, options as objects with their type; a generator as a seed that is not known."""
+    """A parameter as JSON: an options object with its type; None for a generator, whose seed is unknown."""
     if is_dataclass(value) and not isinstance(value, type):
         return {"type": type(value).__name__, **{k: _encode(getattr(value, k)) for k in asdict(value)}}
     if isinstance(value, np.random.RandomState):
@@ -104,39 +109,44 @@ def _encode(value: Any) -> Any:
 def _decode(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    fields = {key: _decode(own) for key, own in value.items() if key != "type"}
+    fields = {key: _decode(part) for key, part in value.items() if key != "type"}
     return OPTIONS[value["type"]](**fields)
 
 
 def _read_header(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise FileNotFoundError(f"There is no {path.name} in {path.parent}; wanted was a folder that save() wrote.")
+        raise FileNotFoundError(f"expected a folder that save() wrote, got {path.parent} without {path.name}.")
     try:
         header = json.loads(path.read_text())
     except ValueError as cause:
-        raise ValueError(f"{path} is damaged or not JSON ({cause}). Save the model again.") from cause
+        raise ValueError(
+            f"expected JSON, got a damaged or other file {path} ({cause}); save the model again."
+        ) from cause
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"{path} is JSON, but not of a model that save() wrote.")
+        raise ValueError(f"expected the JSON of a model that save() wrote, got other JSON in {path}.")
     if header["format_version"] > VERSION:
         got = header["format_version"]
-        raise ValueError(f"{path} has format {got}; this gplens reads up to {VERSION}. Update gplens.")
+        raise ValueError(f"expected a format up to {VERSION}, got format {got} in {path}; update gplens.")
     return header
 
 
 def _read_tensors(path: Path, digest: str) -> dict[str, Tensor]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path.name} is missing in {path.parent}; copy the whole folder, or save again.")
+        raise FileNotFoundError(f"expected {path.name} in {path.parent}, found none; copy the whole folder.")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
-        raise ValueError(f"{path} is damaged: it has {len(content)} bytes, and not the hash that {JSON} gives for it.")
+        raise ValueError(
+            f"expected the SHA-256 that {JSON} gives for {path}, got another for its {len(content)} bytes: the file is "
+            "damaged; save the model again."
+        )
     try:
         return from_bytes(content)
     except SafetensorError as cause:
-        raise ValueError(f"{path} is not a safetensors file ({cause}).") from cause
+        raise ValueError(f"expected a safetensors file, got {path} ({cause}); save the model again.") from cause
 
 
 def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) -> GPEstimator:
-    """A fitted estimator from its parts."""
+    """Set the fitted attributes from what the files hold."""
     estimator.n_features_in_ = header["features"]
     if header["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -146,10 +156,10 @@ def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) ->
     likelihood = _likelihood(header["likelihood"], tensors)
     model = _exact(header, tensors, likelihood) if "X" in tensors else _sparse(header, tensors)
     for module, prefix in ((model, "model."), (likelihood, "likelihood.")):
-        own = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-        module.load_state_dict(own)
+        state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        module.load_state_dict(state)
         module.eval().requires_grad_(False)
-    estimator._finish(model, likelihood, header["training"], tensors["mean_input"])
+    estimator._finish(Fit(model, likelihood, header["training"]), tensors["mean_input"])
     return estimator
 
 
@@ -174,6 +184,6 @@ def _exact(header: dict[str, Any], tensors: dict[str, Tensor], likelihood: Any) 
 def _sparse(header: dict[str, Any], tensors: dict[str, Tensor]) -> Sparse:
     named = {name.rpartition(".")[2]: tensor for name, tensor in tensors.items()}
     a, Z = named["variational_mean"], named["inducing_points"]
-    latents, own = (len(tensor) if tensor.ndim == axes else None for tensor, axes in ((a, 2), (Z, 3)))
-    kernel = kernel_of(header["kernel"], header["features"], own)
+    latents, kernels = (len(tensor) if tensor.ndim == axes else None for tensor, axes in ((a, 2), (Z, 3)))
+    kernel = kernel_of(header["kernel"], header["features"], kernels)
     return Sparse(Z, kernel, prior_mean(latents, 0.0), latents=latents, jitter=header["jitter"]).double()

@@ -12,18 +12,20 @@ from jaxtyping import Float
 from joblib import Parallel, delayed
 from torch import Tensor
 
-import gplens
 from gplens.datasets import synthetic
 from gplens.estimators import GPClassifier, GPCountRegressor, GPVarianceRegressor, Training
 from gplens.estimators.base import GPEstimator
 from gplens.experiments.approximations import SigmoidHermite, SoftmaxExpansion
-from gplens.experiments.plots import convergence
-from gplens.experiments.progress import Progress
-from gplens.experiments.result import Result, markdown
+from gplens.experiments.figures import convergence
+from gplens.experiments.report import Report, markdown
+from gplens.experiments.run import Messages
+from gplens.explain import explain
+from gplens.explanation import Explanation
+from gplens.links import Exp, Probit, SigmoidTaylor, Square
 from gplens.rules import RiemannRight, Rule
 
 POINTS = (50, 500, 1000, 5000)
-"""Right-Riemann points of the columns of Figure 1."""
+"""The numbers of right Riemann points in the columns of Figure 1."""
 INDUCING, EXPLAINED = 50, 50
 SEEDS = 10
 
@@ -35,19 +37,19 @@ class Row:
 
     name: str
     link: str
-    """Of the data and the fit."""
+    """The link of the data and of the fit."""
     approximation: Any
-    """What the paper computes with: a link, exact or not."""
+    """The link that the paper computes with, exact or not."""
     printed: tuple[float, ...]
-    """The paper's values."""
+    """The values in the paper, by number of points."""
 
 
 ROWS = (
-    Row("square", "square", gplens.links.Square(), (0.0014, 0.0001, 0.0001, 0.0000)),
-    Row("exp", "exp", gplens.links.Exp(), (0.0078, 0.0009, 0.0004, 0.0001)),
-    Row("probit", "probit", gplens.links.Probit(), (0.0008, 0.0001, 0.0001, 0.0000)),
+    Row("square", "square", Square(), (0.0014, 0.0001, 0.0001, 0.0000)),
+    Row("exp", "exp", Exp(), (0.0078, 0.0009, 0.0004, 0.0001)),
+    Row("probit", "probit", Probit(), (0.0008, 0.0001, 0.0001, 0.0000)),
     Row("sigmoid (Gauss-Hermite)", "sigmoid", SigmoidHermite(), (0.0006, 0.0001, 0.0000, 0.0000)),
-    Row("sigmoid (Taylor)", "sigmoid", gplens.links.SigmoidTaylor(), (0.0007, 0.0004, 0.0004, 0.0004)),
+    Row("sigmoid (Taylor)", "sigmoid", SigmoidTaylor(), (0.0007, 0.0004, 0.0004, 0.0004)),
     Row("softmax (Taylor)", "softmax", SoftmaxExpansion(), (0.0013, 0.0003, 0.0002, 0.0002)),
 )
 
@@ -58,28 +60,28 @@ MODELS: dict[str, Callable[..., GPEstimator]] = {
     "sigmoid": partial(GPClassifier, link="logistic"),
     "softmax": partial(GPClassifier, link="softmax"),
 }
-"""What is fitted to the data of each link."""
+"""The estimator that is fitted to the data of each link."""
 
 
-def run_table(seed: int, quick: bool, progress: Progress) -> Result:
-    """Ten seeds from the one given; two, with fewer points, in the quick version."""
+def run_table(seed: int, quick: bool, messages: Messages) -> Report:
+    """Ten seeds from the given one; two, with fewer points, in the quick version."""
     seeds = range(seed, seed + (2 if quick else SEEDS))
     points, training = (POINTS[:2], Training(steps=20)) if quick else (POINTS, Training())
-    progress.say(f"{len(MODELS)} models, {len(seeds)} seeds, {', '.join(map(str, points))} Riemann points, the default")
-    runs = [(link, one) for one in seeds for link in MODELS]
+    messages.say(f"{len(MODELS)} models, {len(seeds)} seeds, {', '.join(map(str, points))} Riemann points, the default")
+    runs = [(link, number) for number in seeds for link in MODELS]
     work: Any = Parallel(n_jobs=1 if quick else -1, return_as="generator")(
-        delayed(measured)(link, one, points, training) for link, one in runs
+        delayed(measure_on_one_thread)(link, number, points, training) for link, number in runs
     )
-    gaps = pandas.DataFrame(line for lines in progress.each(work, "fits", len(runs)) for line in lines)
+    gaps = pandas.DataFrame(line for lines in messages.each(work, "fits", len(runs)) for line in lines)
     settings = {"experiment": "table", "seeds": list(seeds), "rows": 500, "inducing points": INDUCING}
     settings |= {"explained": EXPLAINED, "kernel": "rbf", "tolerance": 1e-6, "quick": quick}
     tables = {"gaps": gaps.drop(columns="seconds"), "times": gaps[["row", "seed", "rule", "seconds"]]}
     printed = {row.name: row.printed for row in ROWS}
-    return Result(_page(gaps, points, progress.spent), tables, {"convergence": convergence(gaps, printed)}, settings)
+    return Report(_page(gaps, points, messages.spent), tables, {"convergence": convergence(gaps, printed)}, settings)
 
 
-def measured(link: str, seed: int, points: tuple[int, ...], training: Training) -> list[dict[str, object]]:
-    """One fit on one thread, which is as fast as several: its matrices are small."""
+def measure_on_one_thread(link: str, seed: int, points: tuple[int, ...], training: Training) -> list[dict[str, object]]:
+    """`measure` on one thread, which is as fast as several: its matrices are small."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -94,26 +96,26 @@ def measure(link: str, seed: int, points: tuple[int, ...], training: Training) -
     X = data.X[torch.randperm(len(data.X), generator=torch.Generator().manual_seed(seed))[:EXPLAINED]]
     options = {"inducing_points": INDUCING, "inducing": "first", "scaling": "none", "training": training}
     model = MODELS[link]("rbf", **options, random_state=seed, progress=False).fit(data.X.numpy(), data.y.numpy())
-    _timed(model, X, model.likelihood_, None)  # reads the model, which every rule below then finds read
+    _timed(model, X, model.likelihood_, None)  # what is done once for a Posterior is not part of the times
     exact, seconds = _timed(model, X, model.likelihood_, None)
     change = exact.prediction - exact.baseline_prediction
     for row in (row for row in ROWS if row.link == link):
-        one = {"row": row.name, "seed": seed}
-        yield {**one, "rule": "default", **_line(exact, change), "seconds": seconds}
+        key = {"row": row.name, "seed": seed}
+        yield {**key, "rule": "default", **_gap_and_nodes(exact, change), "seconds": seconds}
         for count in points:
-            found, seconds_of = _timed(model, X, row.approximation, RiemannRight(count))
-            yield {**one, "rule": str(count), **_line(found, change), "seconds": seconds_of}
+            riemann, riemann_seconds = _timed(model, X, row.approximation, RiemannRight(count))
+            yield {**key, "rule": str(count), **_gap_and_nodes(riemann, change), "seconds": riemann_seconds}
 
 
-def _timed(model: GPEstimator, X: Tensor, likelihood: Any, rule: Rule | None) -> tuple[gplens.Explanation, float]:
-    start = perf_counter()
-    found = gplens.explain(model.model_, X, baseline=0.0, likelihood=likelihood, rule=rule)
-    return found, perf_counter() - start
+def _timed(model: GPEstimator, X: Tensor, likelihood: Any, rule: Rule | None) -> tuple[Explanation, float]:
+    began = perf_counter()
+    explanation = explain(model.posterior_, X, baseline=0.0, likelihood=likelihood, rule=rule)
+    return explanation, perf_counter() - began
 
 
-def _line(found: gplens.Explanation, change: Float[Tensor, "b *c"]) -> dict[str, float]:
-    gap = (found.values.sum(-1) - change).abs().mean()
-    return {"gap": float(gap), "nodes": float(found.nodes.double().mean())}
+def _gap_and_nodes(explanation: Explanation, change: Float[Tensor, "b *c"]) -> dict[str, float]:
+    gap = (explanation.values.sum(-1) - change).abs().mean()
+    return {"gap": float(gap), "nodes": float(explanation.nodes.double().mean())}
 
 
 def _page(gaps: pandas.DataFrame, points: tuple[int, ...], spent: str) -> str:
@@ -125,9 +127,9 @@ def _page(gaps: pandas.DataFrame, points: tuple[int, ...], spent: str) -> str:
         ]
         lines.append([row.name, *(f"{gap['mean']:.4f} ± {gap['std']:.4f} ({paper:.4f})" for gap, paper in cells)])
         exact, slow = by.loc[(row.name, "default")], by.loc[(row.name, str(points[-1]))]
-        times = [f"{1e3 * one['seconds', 'mean']:.0f} ms" for one in (exact, slow)]
-        largest = f"{exact['gap', 'mean']:.1e}", f"{exact['gap', 'max']:.1e}"
-        ours.append([row.name.partition(" ")[0], *largest, f"{exact['nodes', 'mean']:.1f}", *times])
+        times = [f"{1e3 * rule['seconds', 'mean']:.0f} ms" for rule in (exact, slow)]
+        gaps_of_default = f"{exact['gap', 'mean']:.1e}", f"{exact['gap', 'max']:.1e}"
+        ours.append([row.name.partition(" ")[0], *gaps_of_default, f"{exact['nodes', 'mean']:.1f}", *times])
     ours = list({line[0]: line for line in ours}.values())  # both sigmoid rows have the same default
     seeds = gaps["seed"].nunique()
     return PAGE.format(
