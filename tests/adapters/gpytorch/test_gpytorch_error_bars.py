@@ -17,9 +17,11 @@ from oracles.error_bars import Function, G, variance_of_change
 
 def law(process: Process, latent: int, covariance: Tensor, x: Tensor, x0: Tensor, g: Function) -> None:
     """Jitter is in v, not in c: what is random is E[g(f + N(0, jitter)) given f], here by three Hermite nodes."""
-    j = process.joint(Line(x0[None], (x - x0)[None], torch.tensor([[1.0, 0.0]]).double()), latent, full=False)
-    step = (3 * (j.v - j.c.diagonal()).max().clamp(min=0)).sqrt()
-    variance, _ = variance_of_change(j.m, j.c, lambda f: 2 / 3 * g(f) + (g(f + step) + g(f - step)) / 6)
+    ends = Line(x0[None], (x - x0)[None], torch.tensor([[1.0, 0.0]]).double())
+    pairs = process.pairs(ends, ends, latent)
+    m, v, c = pairs.left.m[0], pairs.left.v[0], pairs.c[0]
+    step = (3 * (v - c.diagonal()).max().clamp(min=0)).sqrt()
+    variance, _ = variance_of_change(m, c, lambda f: 2 / 3 * g(f) + (g(f + step) + g(f - step)) / 6)
     torch.testing.assert_close(covariance.sum(), variance, rtol=1e-6, atol=1e-9)
 
 
