@@ -115,7 +115,7 @@ def test_attributions_do_not_order_single_replacements() -> None:
         a, b = x[..., 0], x[..., 1]
         return a * (1 - 1.6 * b) + 0.6 * b + 0.4 * b**2
 
-    def T(x: Tensor) -> Tensor:  # noqa: N802
+    def T(x: Tensor) -> Tensor:
         return torch.special.ndtr(latent(x))
 
     x = oracle.tensor(np.array([1.0, 0.8]))

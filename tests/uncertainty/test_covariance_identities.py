@@ -3,7 +3,18 @@
 import pytest
 import torch
 
-from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, FEATURES, KernelCase, fitted, generator, normal, rbf, rows
+from conformance.zoo import (
+    EVERY_LINK,
+    EVERY_POSTERIOR,
+    FEATURES,
+    KERNELS,
+    KernelCase,
+    fitted,
+    generator,
+    normal,
+    rbf,
+    rows,
+)
 from gplens import Diagonal, Explanation, Full, Posterior, Samples, explain
 from gplens.kernels import ActiveDimensions, Kernel
 from gplens.links import Exp, Link, Probit, Sigmoid
@@ -62,7 +73,7 @@ def test_a_feature_that_the_kernel_ignores_is_certain(link: Link) -> None:
 
 @every_link
 def test_an_input_at_its_baseline_is_certain(link: Link) -> None:
-    (posterior, _), (X, _) = fitted(EVERY_POSTERIOR[0], 34), rows(34, 2)
+    (posterior, _), (X, _) = fitted(KERNELS["rbf"], 34), rows(34, 2)
     e = explain(posterior, X, baseline=X, likelihood=link, uncertainty=Samples(20, seed=0))
     assert e.draws is not None
     assert e.converged is not None
@@ -73,7 +84,7 @@ def test_an_input_at_its_baseline_is_certain(link: Link) -> None:
 
 
 def test_a_single_row_of_many_is_what_it_is_alone() -> None:
-    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 35), rows(35)
+    (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 35), rows(35)
     many = explain(posterior, X, baseline=X0, likelihood=Probit(), uncertainty=Full())
-    one = explain(posterior, X[1:2], baseline=X0[1:2], likelihood=Probit(), uncertainty=Full())
-    torch.testing.assert_close(covariance(many)[1:2], covariance(one), rtol=1e-12, atol=1e-15)
+    alone = explain(posterior, X[1:2], baseline=X0[1:2], likelihood=Probit(), uncertainty=Full())
+    torch.testing.assert_close(covariance(many)[1:2], covariance(alone), rtol=1e-12, atol=1e-15)

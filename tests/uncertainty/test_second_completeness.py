@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KernelCase, fitted, rows
+from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KERNELS, KernelCase, fitted, rows
 from gplens import Full, explain
 from gplens.links import Link
 from gplens.targets import Custom, Latent
@@ -31,7 +31,7 @@ def test_covariances_add_up_to_the_variance_of_the_change(case: KernelCase, link
 
 
 def test_the_law_holds_for_any_function() -> None:
-    (posterior, dense), (X, X0) = fitted(EVERY_POSTERIOR[0], 52), rows(52, 1)
+    (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 52), rows(52, 1)
     e = explain(posterior, X, baseline=X0, target=Custom(torch.sin), uncertainty=Full(), tolerance=1e-9)
     assert e.covariance is not None
     assert_law(e.covariance[0], dense, X[0], X0[0], torch.sin)
@@ -39,7 +39,7 @@ def test_the_law_holds_for_any_function() -> None:
 
 def test_the_law_holds_for_the_latent_function_of_a_long_path() -> None:
     """Thirty lengthscales."""
-    (posterior, dense), (X, X0) = fitted(EVERY_POSTERIOR[0], 53), rows(53, 1)
+    (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 53), rows(53, 1)
     X = 12 * X
     e = explain(posterior, X, baseline=X0, target=Latent(), uncertainty=Full(), tolerance=1e-9)
     assert e.covariance is not None
