@@ -1,30 +1,28 @@
-"""CPU seconds and page faults of the workloads for blocks of different sizes: the recipe of BLOCK and keep_freed().
+"""CPU seconds, page faults and path nodes of the workloads for blocks of different sizes: the recipe of BLOCK.
 
-python benchmarks/blocks.py                what gplens does
-python benchmarks/blocks.py handed-back    malloc left as it is
+Run it once more with MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=67108864 in the environment to see what
+glibc's malloc gains by keeping freed pages, which is the choice of whoever runs the process.
 """
 
 import resource
-import sys
 from collections.abc import Callable
-from importlib import import_module
 
 import torch
 
-from gplens.paths import gradient
+from gplens.paths import blocks
 from models import images, tabular
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    if sys.argv[1:] == ["handed-back"]:
-        import_module("gplens.explain").keep_freed = lambda: None
     works = {"d=9, n=500, 1,000 inputs": tabular(1000), "d=784, C=10, 64 inputs": images(64)}
+    for name, work in works.items():
+        print(f"{name}: {int(work.explain().nodes.min())} to {int(work.explain().nodes.max())} path nodes")
     print(f"{'bytes':>6}", *works, sep="   ")
     for power in range(21, 30):
-        gradient.BLOCK = 2**power
-        each = {name: best(work.explain) for name, work in works.items()}
-        cells = [f"{seconds:.3f} s {faults:7,}".rjust(len(name)) for name, (seconds, faults) in each.items()]
+        blocks.BLOCK = 2**power
+        measured = {name: best(work.explain) for name, work in works.items()}
+        cells = [f"{seconds:.3f} s {faults:7,}".rjust(len(name)) for name, (seconds, faults) in measured.items()]
         print(f"2^{power:<4}", *cells, sep="   ", flush=True)
 
 

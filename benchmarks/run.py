@@ -26,7 +26,7 @@ Measured by `make bench` on {date}, one thread, Python {python}, {used}.
 Ratios are medians of interleaved turns after a warm-up (smallest to largest); a turn of less than half a second is
 repeated until then, and counts with its mean. Errors are relative to the largest
 attribution of a run at a tolerance of 1e-11 (1e-10 for classes). Sizes grow in processes of their own; what is printed
-of memory is the peak beside inputs and result, with a budget of 256 MB; growth in time is counted from the second size,
+of memory is the peak beside inputs and result; growth in time is counted from the second size,
 where fixed costs no longer show.
 
 """
@@ -45,7 +45,7 @@ class Row:
     theirs: float | None = None
 
     def __str__(self) -> str:
-        errors = ["-" if one is None else f"{one:.1e}" for one in (self.ours, self.theirs)]
+        errors = ["-" if number is None else f"{number:.1e}" for number in (self.ours, self.theirs)]
         return "| " + " | ".join([self.workload, self.against, self.measured, self.wanted, *errors]) + " |"
 
 
@@ -141,13 +141,6 @@ def deviation_row(name: str, work: Workload, wanted: str) -> Row:
     return Row(f"{name}, with `Diagonal()`", "the values alone", f"{measured} slower", wanted)
 
 
-def single_precision_row(name: str, work: Workload) -> Row:
-    exact = work.explain(tolerance=1e-11).values
-    measured = ratio(lambda: work.explain(dtype=torch.float32), work.explain, repeats=5)
-    accuracy = error(work.explain(dtype=torch.float32).values, exact), error(work.explain().values, exact)
-    return Row(f"{name}, `dtype=torch.float32`", "float64", f"{measured} faster", "-", *accuracy)
-
-
 MEASURES: tuple[Callable[[], Row], ...] = (
     tabular_row,
     lambda: image_row(True),
@@ -156,8 +149,6 @@ MEASURES: tuple[Callable[[], Row], ...] = (
     single_row,
     lambda: deviation_row("d=9, n=500, exp link, 2,000 inputs", tabular(2000), "30x"),
     lambda: deviation_row("d=784, n=100, binary, 48 inputs", binary(48), "50x"),
-    lambda: single_precision_row("d=9, n=500, exp link, 2,000 inputs", tabular(2000)),
-    lambda: single_precision_row("d=784, C=10, n=100 each, 64 inputs", images(64)),
     lambda: growth_row("features", "features, binary, n=100, 8 inputs,"),
     lambda: growth_row("rows", "inputs, d=9, n=50, exp link,"),
 )

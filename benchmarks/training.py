@@ -1,4 +1,4 @@
-"""make bench-training: what the estimators reach, and how long they take, beside plain GPyTorch loops.
+"""make bench-training: the quality and the time of the estimators, compared with plain GPyTorch loops.
 
 GPLENS_DATA=folder make bench-training     # needs MNIST (IDX files); takes some minutes
 """
@@ -30,7 +30,7 @@ LARGE = Training(
     learn_inducing=False,
     single=True,
 )
-"""For images: one pass of least squares, then two and a half of natural gradients, q(u) alone."""
+"""For images: one pass of least squares, then two and a half passes of natural gradients for q(u) alone."""
 
 
 def timed(work: Callable[[], object]) -> tuple[object, float, float]:
@@ -61,28 +61,28 @@ def plain_loop(model: Sparse, likelihood: gpytorch.likelihoods.Likelihood, X: Te
 
 
 def paper_rows() -> list[list[str]]:
-    """100 inducing points, 500 steps of 250, a kernel and inducing points for each class: theirs, then ours."""
+    """100 inducing points, 500 steps of 250 rows, a kernel and inducing points for each class: GPyTorch, then ours."""
     data = gplens.datasets.mnist()
     X, y = data.train.X, data.train.y
     model = Sparse(X[:100].expand(10, -1, -1).clone(), 10)
     likelihood = gpytorch.likelihoods.SoftmaxLikelihood(num_classes=10, mixing_weights=False)
     torch.manual_seed(0)
     _, wall, cpu = timed(lambda: plain_loop(model, likelihood, X, y.long(), 500))
-    theirs = plain_bound(model, X, y)
+    plain = plain_bound(model, X, y)
     options = {"inducing_points": 100, "inducing": "first", "shared": False, "scaling": "table", "random_state": 0}
     training = Training(steps=500, batch=250, stopping=None, single=True, optimizer=NaturalGradients(rate=0.1))
     ours = GPClassifier("rbf", **options, training=training)
     _, our_wall, our_cpu = timed(lambda: ours.fit(X.numpy(), y.numpy()))
     bound = ours.training_summary_["elbo_per_row"]
     return [
-        ["MNIST as in the paper, plain GPyTorch", f"ELBO per row {theirs:.4f}", seconds(wall, cpu)],
+        ["MNIST as in the paper, plain GPyTorch", f"ELBO per row {plain:.4f}", seconds(wall, cpu)],
         ["MNIST as in the paper, `GPClassifier`", f"ELBO per row {bound:.4f}", seconds(our_wall, our_cpu)],
     ]
 
 
 @torch.no_grad()
 def plain_bound(model: Sparse, X: Tensor, y: Tensor) -> float:
-    """Over all rows, with as many draws as the estimator's own."""
+    """The ELBO over all rows, with as many draws as the estimator takes."""
     from gplens.estimators.likelihoods import expected_log_prob
 
     likelihood = gpytorch.likelihoods.SoftmaxLikelihood(num_classes=10, mixing_weights=False)
@@ -95,7 +95,7 @@ def plain_bound(model: Sparse, X: Tensor, y: Tensor) -> float:
 
 
 def bikes() -> tuple[Tensor, Tensor, Tensor]:
-    """The paper's encoding (harmonics, divided by the maximum), counts, and every fifth row held out."""
+    """The paper's columns (harmonics, divided by the maximum), the counts, and the table as it is."""
     data = gplens.datasets.bike_sharing(kaggle=False)
     turns = [2 * torch.pi * data.column(name) / period for name, period in (("hour", 24), ("month", 12))]
     waves = [wave(angle) for angle in turns for wave in (torch.sin, torch.cos)]
@@ -104,7 +104,7 @@ def bikes() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def bike_rows() -> list[list[str]]:
-    """50 inducing points and 500 steps of 250 of plain GPyTorch; the estimator on the same columns and on all."""
+    """50 inducing points and 500 steps of 250 rows of plain GPyTorch; the estimator on the same columns and on all."""
     encoded, y, table = bikes()
     held = torch.arange(len(y)) % 5 == 0
     model, likelihood = Sparse(encoded[~held][:50].clone()).double(), LogPoisson()
@@ -148,10 +148,8 @@ def main() -> None:
         for row in parts[name]():
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], flush=True)
-    load = os.getloadavg()[0]
-    head = (
-        f"# Training\n\nMeasured by `make bench-training` on {date.today()}, two threads, load average {load:.1f} on "
-    )
+    load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""  # not on Windows
+    head = f"# Training\n\nMeasured by `make bench-training` on {date.today()}, two threads{load} on "
     head += f"{os.cpu_count()} cores,\nPython {platform.python_version()}, torch {torch.__version__}, "
     if not sys.argv[1:]:
         RESULTS.write_text(f"{head}GPyTorch {gpytorch.__version__}.\n\n" + "\n".join(lines) + "\n")

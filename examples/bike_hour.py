@@ -1,4 +1,4 @@
-"""Why did the model expect so many bikes in this hour? Fit a Gaussian process to counts, and ask it."""
+"""Why does the model expect so many bikes in this hour? Fit a Gaussian process to counts and explain it."""
 
 import gpytorch
 import torch
@@ -23,14 +23,14 @@ class CountGP(gpytorch.models.ApproximateGP):
 
 
 class LogPoisson(gpytorch.likelihoods.PoissonLikelihood):
-    """Counts with the rate exp(f); GPyTorch's own takes softplus(f). gplens reads the link from `forward`."""
+    """Counts with the rate exp(f); GPyTorch's own has softplus(f). gplens reads the link from `forward`."""
 
     def forward(self, function_samples: torch.Tensor, *args: object, **kwargs: object) -> torch.distributions.Poisson:
         return torch.distributions.Poisson(function_samples.exp())
 
 
 def encode(data: gplens.datasets.Dataset) -> tuple[torch.Tensor, list[str], dict[str, list[str]]]:
-    """Hour and month as harmonics, the rest divided by its maximum; and which columns belong together."""
+    """Hour and month as harmonics, other columns divided by their maximum; with names and groups of columns."""
     columns: dict[str, torch.Tensor] = {}
     groups: dict[str, list[str]] = {}
     for name, period in (("hour", 24), ("month", 12)):
@@ -44,7 +44,7 @@ def encode(data: gplens.datasets.Dataset) -> tuple[torch.Tensor, list[str], dict
 
 
 def fit(X: torch.Tensor, y: torch.Tensor) -> tuple[CountGP, LogPoisson]:
-    """500 minibatches; some ten seconds on two cores."""
+    """500 minibatches, about ten seconds on two cores."""
     torch.manual_seed(0)
     model, likelihood = CountGP(X[torch.randperm(len(X))[:80]]).double(), LogPoisson()
     model.mean_module.initialize(constant=y.mean().log())
@@ -77,22 +77,24 @@ def main() -> None:
 
 
 def show(explanation: gplens.Explanation, data: gplens.datasets.Dataset) -> None:
-    """One screen: from the average hour to this one, feature by feature."""
-    start, end = float(explanation.baseline_prediction[0]), float(explanation.prediction[0])
+    """Print the change from the average hour to this one, feature by feature."""
+    average, prediction = float(explanation.baseline_prediction[0]), float(explanation.prediction[0])
     values = dict(zip(explanation.feature_names, explanation.values[0].tolist(), strict=True))
     assert explanation.std is not None
-    sure = dict(zip(explanation.feature_names, explanation.std[0].tolist(), strict=True))
-    print(f"\nWhy does it expect {end:.0f} bikes at {data.column('hour')[HOUR]:.0f}:00 on Friday, 7 October 2011?")
+    deviations = dict(zip(explanation.feature_names, explanation.std[0].tolist(), strict=True))
+    print(
+        f"\nWhy does it expect {prediction:.0f} bikes at {data.column('hour')[HOUR]:.0f}:00 on Friday, 7 October 2011?"
+    )
     print(f"({int(data.y[HOUR])} were rented.)\n")
     print(f"  {'feature':<14}{'this hour':>10}{'average':>10}{'bikes':>10}{'+-':>8}")
-    print(f"  {'the average input':<34}{start:>10.2f}")
+    print(f"  {'the average input':<34}{average:>10.2f}")
     for name, value in sorted(values.items(), key=lambda item: -abs(item[1])):
-        here = float(data.column(name)[HOUR])
+        value_here = float(data.column(name)[HOUR])
         usual = "any" if name in ("hour", "month") else f"{float(data.column(name).mean()):.4g}"
         bar = ("+" if value > 0 else "-") * round(30 * abs(value) / max(map(abs, values.values())))
         label = "weather (1-4)" if name == "weather" else name
-        print(f"  {label:<14}{here:>10.4g}{usual:>10}{value:>+10.2f}{sure[name]:>8.2f}  {bar}".rstrip())
-    print(f"  {'the prediction for this hour':<34}{end:>10.2f}\n")
+        print(f"  {label:<14}{value_here:>10.4g}{usual:>10}{value:>+10.2f}{deviations[name]:>8.2f}  {bar}".rstrip())
+    print(f"  {'the prediction for this hour':<34}{prediction:>10.2f}\n")
     print("Every bike is accounted for: the contributions add up to the change of the prediction,")
     print(
         f"with a completeness gap of {float(explanation.gap[0]):.1e} bikes from {int(explanation.nodes[0])} points "

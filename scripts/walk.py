@@ -2,8 +2,8 @@
 
     python scripts/walk.py [--most 30]
 
-The model is a Poisson GP of GPyTorch with a Matern 5/2 kernel. A copy of it is explained beforehand, so that imports are
-not counted, and reading the model is: what is printed are the modules whose functions run in a warm call of
+The model is a Poisson GP of GPyTorch with a Matern 5/2 kernel. A copy of it is explained beforehand, so that imports
+are not counted, and reading the model is: what is printed are the modules whose functions run in a warm call of
 `gplens.explain` with a model that it has not met before.
 """
 

@@ -2,7 +2,6 @@
 
 import os
 
-import pytest
 import torch
 from hypothesis import Phase, settings
 
@@ -17,8 +16,3 @@ settings.register_profile(
 settings.load_profile("gplens")
 os.environ.pop("GPLENS_DATA", None)  # what a developer has there is no part of the tests
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))  # workers share the machine; the tensors are small
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """`-m "not slow"` leaves out what is statistical, long or large."""
-    config.addinivalue_line("markers", "slow: statistical, long or large; `make test-slow` runs it")

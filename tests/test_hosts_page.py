@@ -36,7 +36,7 @@ def run(section: str, **names: Any) -> dict[str, Any]:
 
 
 def test_every_kernel_has_a_row() -> None:
-    every = {name for name, one in vars(host).items() if isinstance(one, type) and issubclass(one, host.Kernel)}
+    every = {name for name, item in vars(host).items() if isinstance(item, type) and issubclass(item, host.Kernel)}
     operators = {"Sum": "+", "Product": "*", "Exponentiation": "**"}
     named = " ".join(expression for expression, _ in ROWS)
     assert all(operators.get(name, f"{name}(") in named for name in every - {"Kernel", "KernelOperator"})
@@ -49,11 +49,13 @@ def test_the_table_says_what_happens(expression: str, how: str) -> None:
         with pytest.raises(ValueError, match=r"\w"):
             translate(kernel)
         return
-    found = translate(kernel)
-    assert ("autograd" if found is not None and found.autograd else "formula") == how
+    result = translate(kernel)
+    assert ("autograd" if result is not None and result.autograd else "formula") == how
 
 
-@pytest.mark.parametrize("section", ["scikit-learn", "BoTorch", "Captum", "shap", "Two functions"])
+@pytest.mark.parametrize(
+    "section", ["Reading once, explaining often", "scikit-learn", "BoTorch", "Captum", "shap", "Two functions"]
+)
 def test_examples_run(section: str) -> None:
     run(section)
 
@@ -73,7 +75,7 @@ def test_gpflow() -> None:
         q_mu=q_mu,
         q_sqrt=0.3 * q_sqrt[None],
     )
-    found = run("GPflow", model=model, X=X)["explanation"]
+    result = run("GPflow", model=model, X=X)["explanation"]
 
     def predict(x: Array) -> Array:
         L = np.linalg.cholesky(rbf(Z, Z, scale, variance) + 1e-6 * np.eye(5))
@@ -81,8 +83,8 @@ def test_gpflow() -> None:
         m, v = a.T @ q_mu[:, 0], variance - (a**2).sum(0) + ((0.3 * q_sqrt.T @ a) ** 2).sum(0)
         return norm.cdf(m / np.sqrt(1 + v)) * (1 - 2e-3) + 1e-3
 
-    np.testing.assert_allclose(found.prediction.numpy(), predict(X), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(found.values.sum(1).numpy(), predict(X) - predict(0 * X[:1]), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(result.prediction.numpy(), predict(X), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(result.values.sum(1).numpy(), predict(X) - predict(0 * X[:1]), rtol=0, atol=1e-8)
 
 
 def test_gpjax() -> None:

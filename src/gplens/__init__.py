@@ -6,6 +6,7 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from gplens import baselines, datasets, kernels, links, means, rules, targets
+from gplens.adapters.reading import read
 from gplens.explain import explain
 from gplens.explanation import Explanation, Provenance, Spread
 from gplens.likelihood import Likelihood
@@ -45,6 +46,7 @@ __all__ = [
     "kernels",
     "links",
     "means",
+    "read",
     "rules",
     "targets",
 ]
@@ -58,6 +60,6 @@ def __getattr__(name: str) -> _ModuleType:
         return _import_module(f"gplens.{name}")
     except ModuleNotFoundError as cause:
         raise ImportError(
-            f"expected {cause.name} to be installed for gplens.{name}, got no such module. Install gplens with the extra "
-            f"[{name}]."
+            f"expected {cause.name} to be installed for gplens.{name}, got no such module. Install gplens with the "
+            f"extra [{name}]."
         ) from cause

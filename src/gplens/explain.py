@@ -1,6 +1,7 @@
 """The one verb: read the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -8,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
+from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation
@@ -92,10 +93,11 @@ def explain(
         group_columns(names, groups)  # a mistake is found before the work
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
-        adapted, likelihood = _adapt(model, likelihood, table.values, baselines)
-        _check_columns(table, adapted)
-        process, expectation = _bound(target, likelihood, adapted)
-        question, output_names = _question(process, expectation, outputs, tolerance)
+        reading, likelihood = _read(model, likelihood, table.values, baselines)
+        _check_columns(table, reading)
+        process, expectation = _bound(target, likelihood, reading)
+        names_of_outputs = _output_names(likelihood, expectation, process.latents)
+        question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
         request = _request(uncertainty, baseline, grouped=bool(groups))
         if request is not None:
             check_request(question, request)
@@ -104,67 +106,79 @@ def explain(
         spread = None
         if request is not None:
             spread = spread_of(question, request, table.values, baselines[:, 0], attribution.integral.values)
-    provenance = _provenance(adapted, likelihood, target, baseline, rule, question.tolerance)
+    provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     explanation = _explanation(attribution, spread, table, baseline, baselines, names, output_names, provenance)
     return explanation if groups is None else explanation.group(groups)
 
 
-def _adapt(
-    model: Any, likelihood: Any, X: Float[Tensor, "b d"], starts: Float[Tensor, "#b s d"]
-) -> tuple[Adapted, Likelihood | None]:
-    """The model as a process, checked at a few of the inputs and baselines; its own likelihood or the given one."""
-    load_host(model)
-    inputs, origins = _telling(X), _telling(starts.flatten(0, 1))
+def _read(
+    model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> tuple[Reading, Likelihood | None]:
+    """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
+    inputs, origins = _telling(X), _telling(baselines.flatten(0, 1))
     points = torch.cat([inputs, origins, (inputs + origins[:1]) / 2])
-    adapted = adapt(model, points)
-    if adapted.process.features != X.shape[1]:
-        raise ValueError(f"X has {X.shape[1]} columns; the model was fitted on {adapted.process.features}.")
-    if likelihood is None:
-        return adapted, adapted.likelihood
-    load_host(likelihood)
-    return adapted, adapted.agreed(read_likelihood(likelihood))
-
-
-def _check_columns(table: Table, adapted: Adapted) -> None:
-    if table.names and adapted.columns and table.names != adapted.columns:
+    if isinstance(model, Reading):
+        reading = model if likelihood is None else with_likelihood(model, likelihood)
+    else:
+        reading = read(model, likelihood, points=points)
+    check_columns(reading.process.features, X)
+    try:
+        notes = reading.compare(points)
+    except (ValueError, ArithmeticError) as cause:
+        if not isinstance(model, Reading):
+            raise
         raise ValueError(
-            f"X has the columns {list(table.names)}; the model was fitted on {list(adapted.columns)}. Give it the same "
-            "columns in the same order."
+            f"{cause} If the model has changed since it was read, call gplens.read(model) again."
+        ) from cause
+    return replace(reading, notes=(*reading.notes, *notes)), reading.likelihood
+
+
+def _check_columns(table: Table, reading: Reading) -> None:
+    if table.names and reading.columns and table.names != reading.columns:
+        raise ValueError(
+            f"expected X with the columns {list(reading.columns)} that the model was fitted on, got "
+            f"{list(table.names)}; give it the same columns in the same order."
         )
 
 
 def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:
-    """The rows with the smallest and largest values of each feature, and some evenly spaced: where models differ."""
+    """Some rows, evenly spaced, and those with the smallest and the largest value of each feature: at most 64."""
     spaced = torch.linspace(0, len(X) - 1, min(len(X), CHECKED // 4)).long()
     extreme = torch.stack([X.argmin(0), X.argmax(0)], dim=1).flatten()
     return X[torch.cat([spaced, extreme])[:CHECKED].unique()]
 
 
-def _bound(target: Target, likelihood: Likelihood | None, adapted: Adapted) -> tuple[Process, Expectation]:
+def _bound(target: Target, likelihood: Likelihood | None, reading: Reading) -> tuple[Process, Expectation]:
     """The target as an expectation, and the process that it is a function of."""
-    latents = adapted.process.latents
+    latents = reading.process.latents
     if likelihood is not None and likelihood.latents not in (None, latents):
         raise ValueError(
             f"expected the likelihood that the model was fitted with, got {likelihood.name}, which takes "
-            f"{likelihood.latents} latent functions, where {adapted.model} has {latents}."
+            f"{likelihood.latents} latent functions, where {reading.model} has {latents}."
         )
-    process, expectation = adapted.process, target.bind(likelihood)
-    if adapted.draws is not None:
-        return process, over_hyperparameters(expectation, adapted.draws)
+    process, expectation = reading.process, target.bind(likelihood)
+    if reading.draws is not None:
+        return process, over_hyperparameters(expectation, reading.draws)
     sources = process.sources() if expectation.independent else None
     if sources is not None:
         return sources.process, expectation.of_mixes(sources.weights, sources.noise)
     return process, expectation
 
 
+def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:
+    """The names that the likelihood has for several outputs; else those of the expectation."""
+    names = expectation.names(latents)
+    given = None if likelihood is None else likelihood.outputs
+    return given if given is not None and len(given) == len(names) > 1 else names
+
+
 def _question(
-    process: Process, expectation: Expectation, outputs: Outputs | None, tolerance: Any
+    process: Process, expectation: Expectation, names: tuple[str, ...], outputs: Outputs | None, tolerance: Any
 ) -> tuple[Question, tuple[str, ...] | None]:
     """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
     tolerance = max(FINEST, expectation.default_tolerance) if tolerance is None else tolerance
     if not isinstance(tolerance, float | int) or not FINEST <= tolerance < 1:
         raise ValueError(f"tolerance must be in [{FINEST:g}, 1), got {tolerance}. The default is 1e-6.")
-    names = expectation.names(process.latents)
     chosen = output_indices(names, outputs)
     output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
     process, expectation, chosen = expectation.narrowed(process, chosen)
@@ -217,6 +231,7 @@ def _explanation(
         background=baseline.background,
         standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
         spread=spread.squeezed() if spread is not None and output_names is None else spread,
+        frame_backend=table.backend,
     )
 
 
@@ -235,7 +250,7 @@ def _feature_names(table: Table, given: Sequence[str] | None, baseline: Baseline
 
 
 def _provenance(
-    adapted: Adapted,
+    reading: Reading,
     likelihood: Likelihood | None,
     target: Target,
     baseline: Baseline,
@@ -243,16 +258,23 @@ def _provenance(
     tolerance: float,
 ) -> Provenance:
     return Provenance(
-        model=adapted.model,
+        model=reading.model,
         likelihood=None if likelihood is None else likelihood.name,
         target=repr(target),
         baseline=repr(baseline),
         rule=repr(rule),
         tolerance=tolerance,
-        gradients="autograd" if adapted.process.autograd else "closed form",
-        notes=adapted.notes,
+        gradients="autograd" if reading.process.autograd else "closed form",
+        notes=reading.notes,
         version=version("gplens"),
+        output=_single_output(likelihood, target),
     )
+
+
+def _single_output(likelihood: Likelihood | None, target: Target) -> str | None:
+    """What the response of a model with a single output is, if the likelihood names it."""
+    outputs = None if likelihood is None or not isinstance(target, Response) else likelihood.outputs
+    return outputs[0] if outputs is not None and len(outputs) == 1 else None
 
 
 def _instance(value: T, kind: type[T], name: str) -> T:

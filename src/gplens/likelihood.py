@@ -26,6 +26,8 @@ class Likelihood:
     """t -> P(y > t)."""
     latents: int | None = None
     """The number of latent functions it takes. None takes any number, each with an output of its own."""
+    outputs: tuple[str, ...] | None = None
+    """Names of the response's outputs: one for each class, or a single one such as "P(y = class 1)"."""
 
     @staticmethod
     def of_link(link: Link) -> "Likelihood":

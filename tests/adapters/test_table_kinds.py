@@ -1,16 +1,18 @@
 """Tables of all kinds give the same explanation, and are left as they were."""
 
-import importlib
-import warnings
-from types import ModuleType
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 import torch
 
 import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, rows
+from gplens.adapters.reading import read_host_likelihood
 from gplens.adapters.tables import read_table
 from gplens.links import Exp
 
@@ -23,13 +25,8 @@ def explain(X: object) -> gplens.Explanation:
     return gplens.explain(POSTERIOR, X, baseline=0.0, likelihood=Exp())
 
 
-def polars() -> ModuleType:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module = pytest.importorskip("polars")
-    if not hasattr(module, "DataFrame"):
-        pytest.skip("polars is installed without its binary")
-    return module
+def columns() -> dict[str, Any]:
+    return {name: X[:, i].numpy() for i, name in enumerate(NAMES)}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +46,7 @@ def polars() -> ModuleType:
         pandas.DataFrame(X.numpy().astype(np.float32), columns=NAMES),
         X.numpy().astype(object),
     ],
-    ids=lambda one: f"{type(one).__name__} {getattr(one, 'dtype', '')}",
+    ids=lambda item: f"{type(item).__name__} {getattr(item, 'dtype', '')}",
 )
 def test_every_kind_of_table_gives_the_same_explanation(table: object) -> None:
     e = explain(table)
@@ -58,14 +55,51 @@ def test_every_kind_of_table_gives_the_same_explanation(table: object) -> None:
     assert not e.values.requires_grad
 
 
-def test_a_polars_frame_gives_the_same_explanation() -> None:
-    try:
-        frame = polars().DataFrame({name: X[:, i].numpy() for i, name in enumerate(NAMES)})
-    except (AttributeError, ImportError, NameError):
-        pytest.skip("polars is installed without its binary")
+FRAMES: dict[str, Callable[[Any], Any]] = {
+    "pandas": pandas.DataFrame,
+    "polars": polars.DataFrame,
+    "pyarrow": pyarrow.table,
+}
+each_backend = pytest.mark.parametrize("backend", FRAMES)
+
+
+@each_backend
+def test_every_kind_of_frame_gives_the_same_explanation(backend: str) -> None:
+    frame = FRAMES[backend](columns())
     e = explain(frame)
     assert torch.equal(e.values, explain(X).values)
     assert e.feature_names == tuple(NAMES)
+    table = read_table(frame, "X")
+    assert (table.backend, table.names) == (backend, tuple(NAMES))
+
+
+def test_arrays_have_no_backend() -> None:
+    for table in (X, X.numpy(), X.tolist()):
+        assert read_table(table, "X").backend is None
+    assert read_table(pandas.Series([1.0, 2.0], index=["a", "b"]), "x0", vectors=True).backend is None
+
+
+@each_backend
+def test_mixed_numbers_and_what_is_not_a_number(backend: str) -> None:
+    frame = FRAMES[backend]({"a": [1, 2], "b": [True, False], "c": [0.5, 1.5]})
+    assert read_table(frame, "X").values.tolist() == [[1, 1, 0.5], [2, 0, 1.5]]
+    with pytest.raises(ValueError, match=r"X.*'b'"):
+        read_table(FRAMES[backend]({"a": [1, 2], "b": ["x", "y"]}), "X")
+    with pytest.raises(ValueError, match=r"X.* 1 .*nan.*row 1.*'b'"):
+        read_table(FRAMES[backend]({"a": [1.0, 2.0], "b": [1.0, float("nan")]}), "X")
+    with pytest.raises(ValueError, match=r"X.*(row 1.*'b'|'b')"):
+        read_table(FRAMES[backend]({"a": [1, 2], "b": [1, None]}), "X")
+
+
+def test_frames_that_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"LazyFrame.*collect\(\)"):
+        read_table(polars.DataFrame(columns()).lazy(), "X")
+    with pytest.raises(ValueError, match=r"\['a', 'a'\]"):
+        read_table(pandas.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "X")
+    with pytest.raises(ValueError, match=r"\(0, 2\)"):
+        read_table(pandas.DataFrame({"a": [], "b": []}, dtype=float), "X")
+    with pytest.raises(ValueError, match=r"\(3, 0\)"):
+        read_table(pandas.DataFrame(index=range(3)), "X")
 
 
 @pytest.mark.parametrize("kind", [int, bool, np.int8, np.uint8])
@@ -107,14 +141,13 @@ def test_explain_works_in_inference_mode() -> None:
     posterior, _ = fitted(EVERY_POSTERIOR[18], 62)
     expected = gplens.explain(posterior, X, baseline=0.0, likelihood=Exp())
     with torch.inference_mode():
-        found = gplens.explain(posterior, X.clone(), baseline=0.0, likelihood=Exp())
+        result = gplens.explain(posterior, X.clone(), baseline=0.0, likelihood=Exp())
     assert posterior.autograd
-    assert torch.equal(found.values, expected.values)
+    assert torch.equal(result.values, expected.values)
 
 
 def test_the_module_of_hosts_is_loaded_when_needed_only() -> None:
-    registry = importlib.import_module("gplens.adapters.registry")
-    with pytest.raises(TypeError, match=r"cannot explain a builtins\.object"):
-        registry.adapt(object(), torch.zeros(1, 4, dtype=torch.float64))
-    assert registry.adapt(POSTERIOR, torch.zeros(1, 4, dtype=torch.float64)).process is POSTERIOR
-    assert registry.read_likelihood(Exp()).name == "Exp()"
+    with pytest.raises(TypeError, match=r"gpytorch.*builtins\.object"):
+        gplens.read(object())
+    assert gplens.read(POSTERIOR).process is POSTERIOR
+    assert read_host_likelihood(Exp()).name == "Exp()"

@@ -42,7 +42,7 @@ def test_names_and_labels_are_kept_and_readable_without_gplens(tmp_path: Path) -
     assert header["kernel"] == "matern52"
     assert {"gplens", "torch", "gpytorch", "scikit-learn", "safetensors"} == set(header["versions"])
     assert header["training"]["steps"] > 0
-    with pytest.raises(ValueError, match="holds a GPClassifier, not a GPRegressor"):
+    with pytest.raises(ValueError, match=r"GPRegressor.*GPClassifier"):
         GPRegressor.load(tmp_path)
 
 
@@ -80,7 +80,7 @@ def test_truncated_tensors_are_refused(keep: float, tmp_path: Path) -> None:
     fitted("count").save(tmp_path)
     content = _tensors(tmp_path).read_bytes()
     _tensors(tmp_path).write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
-    with pytest.raises(ValueError, match=r"is damaged: it has \d+ bytes"):
+    with pytest.raises(ValueError, match=r"SHA-256.*safetensors.*\d+ bytes"):
         load(tmp_path)
 
 
@@ -89,27 +89,27 @@ def test_a_single_flipped_bit_is_found(tmp_path: Path) -> None:
     content = bytearray(_tensors(tmp_path).read_bytes())
     content[-9] ^= 1
     _tensors(tmp_path).write_bytes(content)
-    with pytest.raises(ValueError, match="is damaged"):
+    with pytest.raises(ValueError, match="SHA-256"):
         load(tmp_path)
 
 
 def test_missing_parts_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"There is no model.json in .* a folder that save\(\) wrote"):
+    with pytest.raises(FileNotFoundError, match=rf"save\(\).*{tmp_path.name}.*model\.json"):
         load(tmp_path)
     fitted("count").save(tmp_path)
     _tensors(tmp_path).unlink()
-    with pytest.raises(FileNotFoundError, match=r"safetensors is missing in .* copy the whole folder"):
+    with pytest.raises(FileNotFoundError, match=rf"safetensors.*{tmp_path.name}"):
         load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"format": "gplens esti', "is damaged or not JSON"),
-        ("hello", "is damaged or not JSON"),
-        ("[1, 2]", "not of a model that save"),
-        ('{"format": "other"}', "not of a model that save"),
-        ('{"format": "gplens estimator", "format_version": 99}', "has format 99; this gplens reads up to 1. Update"),
+        ('{"format": "gplens esti', r"JSON.*model\.json.*Unterminated"),
+        ("hello", r"JSON.*model\.json.*Expecting value"),
+        ("[1, 2]", r"save\(\).*model\.json"),
+        ('{"format": "other"}', r"save\(\).*model\.json"),
+        ('{"format": "gplens estimator", "format_version": 99}', "up to 1, got format 99"),
     ],
 )
 def test_foreign_and_newer_files_are_refused(content: str, message: str, tmp_path: Path) -> None:

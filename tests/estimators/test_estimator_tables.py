@@ -46,7 +46,7 @@ def test_a_narrow_column_is_as_good_as_a_wide_one(offset: float, spread: float) 
 def test_a_column_without_digits_is_refused() -> None:
     X, f = table()
     X[:, 0] = 1e9 + 10 * X[:, 0]
-    with pytest.raises(ValueError, match=r"Column 0 has mean 1e\+09 and spread .* Subtract an offset"):
+    with pytest.raises(ValueError, match=r"column 0.*1e\+09"):
         GPRegressor().fit(X, real(f))
 
 
@@ -124,11 +124,11 @@ def test_the_same_seed_gives_the_same_model_and_leaves_the_global_generator_alon
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kernel": "cubic"}, "kernel='cubic': wanted was one of"),
-        ({"scaling": "rows"}, "scaling='rows': wanted was one of"),
-        ({"inducing": "grid"}, "inducing='grid': wanted was one of"),
-        ({"inducing_points": 0}, "inducing_points=0: a number above zero was wanted"),
-        ({"training": QUICK.steps}, "training=60: wanted was gplens.estimators.Training"),
+        ({"kernel": "cubic"}, "matern32.*kernel='cubic'"),
+        ({"scaling": "rows"}, "columns.*scaling='rows'"),
+        ({"inducing": "grid"}, "kmeans.*inducing='grid'"),
+        ({"inducing_points": 0}, "inducing_points=0"),
+        ({"training": QUICK.steps}, "gplens.estimators.Training.*training=60"),
     ],
 )
 def test_wrong_options_are_found_by_fit(options: dict, message: str) -> None:
@@ -139,9 +139,9 @@ def test_wrong_options_are_found_by_fit(options: dict, message: str) -> None:
 
 def test_targets_that_do_not_fit_are_refused() -> None:
     X, f = table()
-    with pytest.raises(ValueError, match=r"The smallest y is .* counts of zero or more were wanted"):
+    with pytest.raises(ValueError, match=rf"counts.*{f.min()}"):
         GPCountRegressor().fit(X, f)
-    with pytest.raises(ValueError, match="y is zero throughout"):
+    with pytest.raises(ValueError, match=r"y.*60 zeros"):
         GPVarianceRegressor().fit(X, 0 * f)
     with pytest.raises(ValueError, match="floor=0"):
         GPVarianceRegressor(floor=0).fit(X, f)
@@ -151,5 +151,5 @@ def test_targets_that_do_not_fit_are_refused() -> None:
 
 def test_training_that_diverges_says_so() -> None:
     X, f = table()
-    with pytest.raises(ArithmeticError, match="Train with a smaller rate"):
+    with pytest.raises(ArithmeticError, match=r"Training\(optimizer=Adam"):
         GPCountRegressor(training=Training(optimizer=Adam())).fit(X, np.where(f > 0, 1e308, 0.0))

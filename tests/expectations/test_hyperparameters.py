@@ -6,7 +6,7 @@ from torch import Tensor
 
 import gplens
 from conformance.zoo import generator, normal
-from gplens.adapters.registry import Adapted, adapt
+from gplens.adapters.reading import Reading, read_model
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.kernels import RBF
@@ -35,9 +35,9 @@ class Drawn:
         self.likelihood = Likelihood("drawn", ExpectedLink((link,)), variance)
 
 
-@adapt.register
-def _(model: Drawn, points: Tensor) -> Adapted:
-    return Adapted(model.process, "Drawn", model.likelihood, draws=DRAWS)
+@read_model.register
+def _(model: Drawn, points: Tensor) -> Reading:
+    return Reading(model.process, "Drawn", model.likelihood, draws=DRAWS)
 
 
 def alone(model: Drawn) -> gplens.Explanation:

@@ -9,10 +9,10 @@ from digit_models import fitted, printed, small_digits
 import gplens
 from gplens.expectations.softmax.integral import softmax_moments
 from gplens.experiments import ablation as module
-from gplens.experiments import rivals, study
-from gplens.experiments.ablation import Ablation, even_counts
-from gplens.experiments.metrics import order_of, score
-from gplens.experiments.pixels import on_pixels
+from gplens.experiments.ablation import Ablation, even_counts, order_of, score
+from gplens.experiments.comparison import integrated_gradients
+from gplens.experiments.image_models import on_pixels
+from gplens.experiments.study import Size, study
 
 SHARED = pytest.mark.parametrize("shared", [True, False])
 
@@ -22,9 +22,9 @@ def image(row: int) -> tuple[torch.Tensor, torch.Tensor, int]:
     return data.X[row], torch.zeros(64, dtype=torch.float64), int(data.y[row])
 
 
-def start(shared: bool, row: int = 500, dtype: torch.dtype = torch.float64) -> Ablation:
+def ablation(shared: bool, row: int = 500, dtype: torch.dtype = torch.float64) -> Ablation:
     x, x0, label = image(row)
-    return Ablation.of(study.read(fitted(shared), x[None]), x, x0, label, dtype=dtype)
+    return Ablation.of(fitted(shared).posterior_, x, x0, label, dtype=dtype)
 
 
 def ablated(x: torch.Tensor, replaced: torch.Tensor) -> torch.Tensor:
@@ -39,7 +39,7 @@ def ablated(x: torch.Tensor, replaced: torch.Tensor) -> torch.Tensor:
 @SHARED
 def test_states_are_gpytorchs_predictions_of_the_ablated_images(shared: bool) -> None:
     """Marginals of GPyTorch for the images; the integral over them is tested elsewhere, and here against draws."""
-    (x, _, label), own = image(500), start(shared)
+    (x, _, label), own = image(500), ablation(shared)
     replaced = torch.rand(7, own.pixels, generator=torch.Generator().manual_seed(0)) < 0.5
     images = ablated(x, replaced)
     with torch.no_grad():
@@ -48,15 +48,15 @@ def test_states_are_gpytorchs_predictions_of_the_ablated_images(shared: bool) ->
     found = own.probability(replaced)
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)  # GPyTorch's own rounding
     torch.testing.assert_close(found, printed(fitted(shared), images)[:, label], rtol=0, atol=3e-3)
-    torch.testing.assert_close(start(shared, dtype=torch.float32).probability(replaced), found, rtol=0, atol=1e-4)
+    torch.testing.assert_close(ablation(shared, dtype=torch.float32).probability(replaced), found, rtol=0, atol=1e-4)
 
 
 @SHARED
 def test_curves_end_on_the_sum_of_the_attributions(shared: bool) -> None:
-    size = study.Size(orders=20, draws=20, steps=8)
+    size = Size(orders=20, draws=20, steps=8)
     x, x0, label = image(501)
-    process = study.read(fitted(shared), x[None])
-    shown = study.show(process, x, 501, label, size, 0, torch.float64)
+    process = fitted(shared).posterior_
+    shown = study(process, x, 501, label, size, 0, torch.float64)
     assert abs(shown.miss) < 1e-6
     both = printed(fitted(shared), torch.stack([x, x0]))[:, label]
     assert float(shown.ordered[-1]) == pytest.approx(float(both[0] - both[1]), abs=3e-3)
@@ -69,8 +69,8 @@ def test_curves_end_on_the_sum_of_the_attributions(shared: bool) -> None:
 
 def test_the_order_goes_from_the_most_positive_to_the_most_negative_pixel() -> None:
     """State by state from the definition, each predicted as an image of its own."""
-    (x, _, label), own = image(502), start(True, 502)
-    values = rivals.integrated_gradients(study.read(fitted(True), x[None]), x[None], torch.tensor([label]))[0]
+    (x, _, label), own = image(502), ablation(True, 502)
+    values = integrated_gradients(fitted(True).posterior_, x[None], torch.tensor([label]))[0]
     free = values[x != 0]
     found = own.removed(order_of(free), torch.arange(own.pixels + 1))
     picture, wanted = x.clone(), [x.clone()]
@@ -89,7 +89,7 @@ def test_random_orders_average_to_the_mean_over_all_subsets(monkeypatch: pytest.
     x, x0, label = image(503)
     dark = x.clone()
     dark[torch.cumsum((x != 0).int(), 0) > 6] = 0
-    own = Ablation.of(study.read(fitted(True), x[None]), dark, x0, label)
+    own = Ablation.of(fitted(True).posterior_, dark, x0, label)
     subsets = [[i in chosen for i in range(6)] for chosen in itertools.combinations(range(6), 3)]
     states = own.probability(torch.tensor(subsets))
     found = own.removed_at_random(400, torch.tensor([0, 3, 6]), seed=0)
@@ -103,7 +103,7 @@ def test_random_orders_average_to_the_mean_over_all_subsets(monkeypatch: pytest.
 def test_fixed_pixels_can_be_left_out_of_the_model(shared: bool) -> None:
     """Prediction, attributions and deviations of the whole model, from the pixels that change."""
     x, x0, label = image(504)
-    process, free = study.read(fitted(shared), x[None]), x != 0
+    process, free = fitted(shared).posterior_, x != 0
     options = {
         "baseline": 0.0,
         "likelihood": gplens.links.Softmax(),
@@ -129,10 +129,10 @@ def test_counts_are_even_and_end_at_all_pixels() -> None:
 def test_scores_of_a_known_order() -> None:
     """The best order is no worse than random and the reverse of it no better, in every metric."""
     x, _, label = image(505)
-    own = start(True, 505)
+    own = ablation(True, 505)
     counts = even_counts(own.pixels, 8)
     random = own.removed_at_random(200, counts, 0)
-    values = rivals.integrated_gradients(study.read(fitted(True), x[None]), x[None], torch.tensor([label]))[0][x != 0]
+    values = integrated_gradients(fitted(True).posterior_, x[None], torch.tensor([label]))[0][x != 0]
     good, bad = score(own, values, random, counts), score(own, -values, random, counts)
     assert good.area > 0 > bad.area
     assert good.deletion < bad.deletion

@@ -1,4 +1,4 @@
-"""`gplens reproduce mnist`, `fashion` on small digits: rivals against autograd, the same numbers twice, the folder."""
+"""`gplens reproduce mnist` and `fashion` on small digits: other methods against autograd, the same numbers twice."""
 
 from pathlib import Path
 
@@ -9,11 +9,12 @@ from digit_models import fitted, small_digits
 
 from gplens.datasets import Dataset, Split
 from gplens.estimators import GPClassifier, Training
-from gplens.experiments import classifiers, folder, images, rivals, study
-from gplens.experiments.progress import Progress
-from gplens.experiments.result import Result
+from gplens.experiments import comparison, image_experiment, image_models
+from gplens.experiments.report import Report, write_folder
+from gplens.experiments.run import Messages
+from gplens.experiments.study import Size
 
-TINY = study.Size(images=2, orders=4, draws=10, steps=4, scored=3, scored_orders=3)
+TINY = Size(images=2, orders=4, draws=10, steps=4, scored=3, scored_orders=3)
 
 
 def four_digits() -> Split:
@@ -28,30 +29,30 @@ def tiny(seed: int, quick: bool) -> GPClassifier:
 
 
 @pytest.fixture(scope="module")
-def results() -> list[Result]:
+def results() -> list[Report]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(images, "QUICK", TINY)
-        patch.setattr(images, "MODELS", {next(iter(classifiers.MODELS)): tiny})
+        patch.setattr(image_experiment, "QUICK", TINY)
+        patch.setattr(image_experiment, "MODELS", {next(iter(image_models.MODELS)): tiny})
         names = ["nought", "one", "two", "three"]
-        return [images.run("Digits", four_digits, names, 5, True, Progress(show=False)) for _ in range(2)]
+        return [image_experiment.run("Digits", four_digits, names, 5, True, Messages(show=False)) for _ in range(2)]
 
 
-def test_the_same_seed_gives_the_same_numbers(results: list[Result]) -> None:
+def test_the_same_seed_gives_the_same_numbers(results: list[Report]) -> None:
     one, two = results
     assert set(one.tables) == {"images", "pixels", "curves", "scores"}
     for name, table in one.tables.items():
         pandas.testing.assert_frame_equal(table, two.tables[name], check_exact=True)
 
 
-def test_the_folder_has_what_the_page_refers_to(results: list[Result], tmp_path: Path) -> None:
-    folder.write(tmp_path / "digits", results[0], overwrite=False)
+def test_the_folder_has_what_the_page_refers_to(results: list[Report], tmp_path: Path) -> None:
+    write_folder(tmp_path / "digits", results[0], overwrite=False)
     page = (tmp_path / "digits" / "README.md").read_text()
     files = {path.name for path in (tmp_path / "digits").iterdir()}
     assert {"paper.png", "curves.csv", "settings.json"} <= files
     assert all(name in page for name in ("(paper.png)", "gradient x input", "Captum IG", "nought"))
 
 
-def test_attributions_and_curves_are_complete(results: list[Result]) -> None:
+def test_attributions_and_curves_are_complete(results: list[Report]) -> None:
     tables = results[0].tables
     assert tables["images"]["miss"].abs().max() < 1e-6
     sums = tables["pixels"].groupby(["model", "row"])["attribution"].sum()
@@ -70,21 +71,21 @@ def test_gradient_times_input_is_autograds_of_gpytorch() -> None:
     z = torch.cat([z, -z])
     probability = torch.softmax(f.mean + f.variance.sqrt() * z, dim=-1).mean(0)[0, label]
     wanted = x.detach() * torch.autograd.grad(probability, x)[0]
-    process = study.read(model, data.X[500:501])
-    found = rivals.gradient_times_input(process, data.X[500:501], torch.tensor([label]))
+    process = model.posterior_
+    found = comparison.gradient_times_input(process, data.X[500:501], torch.tensor([label]))
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-2 * float(wanted.abs().max()))
 
 
 def test_captum_and_gplens_agree_to_the_draws_of_captum() -> None:
     data, model = small_digits(), fitted(False)
     X, labels = data.X[500:503], data.y[500:503].long()
-    exact = rivals.integrated_gradients(study.read(model, X), X, labels)
-    found = rivals.captum(model, X, labels, seed=0)
+    exact = comparison.integrated_gradients(model.posterior_, X, labels)
+    found = comparison.captum(model, X, labels, seed=0)
     assert float((found - exact).abs().max() / exact.abs().max()) < 0.1
     assert not torch.equal(found, exact)
 
 
 def test_a_missing_captum_is_said_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rivals, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r'captum: pip install "gplens\[captum\]"'):
-        images.run_mnist(0, True, Progress(show=False))
+    monkeypatch.setattr(comparison, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"captum.*gplens\[captum\]"):
+        image_experiment.run_mnist(0, True, Messages(show=False))

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import gplens
 from gplens.estimators import Training
-from gplens.experiments import table
+from gplens.experiments import completeness_experiment as table
 from gplens.experiments.approximations import SigmoidHermite, SoftmaxExpansion
 
 FEW = Training(steps=5)

@@ -40,6 +40,7 @@ def test_draws_have_the_exact_mean_and_covariance(link: Link) -> None:
         assert_moments(draws_of(e)[i], e.values[i], e.covariance[i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [Exp(), Probit(), Sigmoid()], ids=lambda link: type(link).__name__)
 @pytest.mark.parametrize("joint", [True, False])
 def test_draws_have_the_quantiles_of_naive_ones(link: Link, joint: bool) -> None:
@@ -58,6 +59,7 @@ def test_draws_that_are_not_joint_have_the_deviations() -> None:
     torch.testing.assert_close(draws_of(e).std(1), e.std, rtol=0.03, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_link_without_pair_moments_gets_its_deviations_from_draws() -> None:
     """P(y > t) of a Laplace observation, whose second derivative jumps; with the standard error of the deviation."""
     link = LaplaceTail(0.3, 0.8)
@@ -78,6 +80,7 @@ def test_the_same_seed_gives_the_same_draws() -> None:
     assert not torch.equal(first[0], first[1])
 
 
+@pytest.mark.slow
 def test_intervals_are_quantiles_and_not_symmetric_for_exp() -> None:
     e, dense = asked(Exp(), Samples(20_000, seed=6))
     low, high = e.interval(0.8)
@@ -100,6 +103,7 @@ def test_gaussian_attributions_have_exact_intervals_and_signs(request_: Uncertai
     torch.testing.assert_close(e.probability_positive(), torch.as_tensor(norm.sf(0, e.values, e.std)))
 
 
+@pytest.mark.slow
 def test_signs_sizes_and_ranks_are_those_of_naive_draws() -> None:
     e, dense = asked(Exp(), Samples(20_000, seed=7))
     drawn = naive(e, dense, Exp())

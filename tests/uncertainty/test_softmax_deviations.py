@@ -46,6 +46,7 @@ def assert_deviations(std: Tensor, std_error: Tensor, drawn: Tensor) -> None:
     assert bool(((std - drawn.std(0)).abs() <= 4 * torch.hypot(naive_error, std_error)).all())
 
 
+@pytest.mark.slow
 def test_deviations_are_those_of_naive_draws() -> None:
     stack, dense, X, X0 = model()
     e = explain(stack, X, baseline=X0, likelihood=Likelihood("softmax", Softmax()), uncertainty=Diagonal())
@@ -57,6 +58,7 @@ def test_deviations_are_those_of_naive_draws() -> None:
         assert_deviations(e.std[i], e.std_error[i], naive(dense, X[i], X0[i], torch.eye(3).double()))
 
 
+@pytest.mark.slow
 def test_deviations_of_correlated_classes_are_those_of_naive_draws() -> None:
     stack, dense, X, X0 = model()
     M = normal(generator(94), 4, 3)
@@ -67,6 +69,7 @@ def test_deviations_of_correlated_classes_are_those_of_naive_draws() -> None:
     assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], X0[0], M))
 
 
+@pytest.mark.slow
 def test_deviations_under_mixing_weights_are_those_of_naive_draws() -> None:
     """The likelihood mixes, as GPyTorch's SoftmaxLikelihood does, rather than the process."""
     stack, dense, X, X0 = model()
@@ -78,7 +81,11 @@ def test_deviations_under_mixing_weights_are_those_of_naive_draws() -> None:
     assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], X0[0], M))
 
 
-@pytest.mark.parametrize(("orders", "settled"), [((1, 1, 1), False), ((1, 3, 7, 15), True)])
+@pytest.mark.parametrize(
+    ("orders", "settled"),
+    [((1, 1, 1), False), pytest.param((1, 3, 7, 15), True, marks=pytest.mark.slow)],
+    ids=["too few", "enough"],
+)
 def test_nodes_are_added_until_draws_are_the_larger_error(
     orders: tuple[int, ...], settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +101,7 @@ def test_nodes_are_added_until_draws_are_the_larger_error(
         assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], -2 * X0[0], torch.eye(3).double()))
 
 
+@pytest.mark.slow
 def test_the_error_of_a_deviation_is_its_spread_over_seeds() -> None:
     stack, _, X, X0 = model()
     e = explain(stack, X[:1], baseline=X0[:1], likelihood=Likelihood("softmax", Softmax()))
@@ -106,6 +114,7 @@ def test_the_error_of_a_deviation_is_its_spread_over_seeds() -> None:
     assert 0.6 < float(ratio) < 1.6
 
 
+@pytest.mark.slow
 def test_draws_are_joint_over_classes() -> None:
     """Probabilities add up to one, so that their attributions add up to zero, in every draw."""
     stack, dense, X, X0 = model()

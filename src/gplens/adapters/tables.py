@@ -1,4 +1,4 @@
-"""What users hand in as a table: arrays, tensors, pandas and polars frames, nested lists."""
+"""What users pass as a table: arrays, tensors, nested lists, and the frames that narwhals knows."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -19,42 +19,77 @@ class Table:
     names: tuple[str, ...] | None
     vector: bool = False
     """Whether a single vector was given, kept as one row."""
+    backend: str | None = None
+    """The library of the user's frame: "pandas", "polars", "pyarrow", ...; None for arrays, tensors and lists."""
 
 
 def read_table(X: Any, what: str, *, vectors: bool = False) -> Table:
-    """X as a table; an error that names the row and the column for a number that is not finite.
+    """Read X as a table of float64.
 
     Args:
-        X: the user's object.
-        what: what it is called in messages.
-        vectors: whether a vector is taken, as one row.
+        X: a dense tensor, an array, nested lists, or a pandas, polars or pyarrow frame, (rows, features).
+        what: its name in messages.
+        vectors: whether a vector is accepted, as one row.
+
+    Raises:
+        ValueError: for text, dates, complex or masked numbers, and for a number that is not finite, with its place.
     """
-    values, names = _numbers(X, what), _names(X)
+    frame = _frame(X, what)
+    names = None if frame is None else tuple(str(name) for name in frame.columns)
+    values = _numbers(X, what) if frame is None else _frame_numbers(frame, what)
     vector = values.ndim == 1 and vectors
     if vector:
         values = values[None]
     if values.ndim != 2:
-        hint = " For one input, write X[None]." if values.ndim == 1 else ""
-        raise ValueError(f"{what} has shape {tuple(values.shape)}; a table (rows, features) was wanted.{hint}")
+        hint = "; for one input, write X[None]." if values.ndim == 1 else "."
+        raise ValueError(f"expected {what} of shape (rows, features), got {tuple(values.shape)}{hint}")
     if values.shape[0] == 0 or values.shape[1] == 0:
-        raise ValueError(f"{what} has shape {tuple(values.shape)}; at least one row and one feature were wanted.")
+        raise ValueError(f"expected {what} with at least one row and one feature, got {tuple(values.shape)}.")
     _check_finite(values, names, what)
-    return Table(values, names, vector)
+    return Table(values, names, vector, None if frame is None else frame.implementation.value)
+
+
+def _frame(X: Any, what: str) -> Any:
+    """X as a narwhals DataFrame; None if it is no frame."""
+    if not hasattr(type(X), "columns"):
+        return None
+    import narwhals
+
+    try:
+        frame = narwhals.from_native(X, pass_through=True)
+    except narwhals.exceptions.DuplicateError:
+        raise ValueError(f"expected unique feature names in {what}, got {list(X.columns)}; rename them.") from None
+    if isinstance(frame, narwhals.LazyFrame):
+        raise ValueError(f"expected {what} with its rows in memory, got a {type(X).__name__}; call .collect() first.")
+    return frame if isinstance(frame, narwhals.DataFrame) else None
+
+
+def _frame_numbers(frame: Any, what: str) -> Float[Tensor, "b d"]:
+    columns = []
+    for column in frame.iter_columns():
+        try:
+            columns.append(_float64(column.to_numpy()))
+        except (TypeError, ValueError) as cause:
+            problem = f"column {column.name!r} of type {column.dtype}"
+            raise ValueError(f"expected {what} with columns of numbers, got {problem}; {ENCODE}") from cause
+    return torch.tensor(np.stack(columns, axis=1)) if columns else torch.empty(frame.shape, dtype=torch.float64)
 
 
 def _numbers(X: Any, what: str) -> Tensor:
     if isinstance(X, Tensor):
         if X.is_complex() or X.layout is not torch.strided:
-            raise ValueError(f"{what} is {X.dtype}, {X.layout}; a dense tensor of real numbers was wanted.")
-        return X.detach().to(device="cpu", dtype=torch.float64, copy=True)  # what the user does to X later is theirs
+            raise ValueError(f"expected {what} as a dense tensor of real numbers, got {X.dtype}, {X.layout}.")
+        return X.detach().to(device="cpu", dtype=torch.float64, copy=True)  # X may be changed later by its owner
     try:
         return torch.tensor(_float64(X.to_numpy() if hasattr(X, "to_numpy") else X))
     except (TypeError, ValueError) as cause:
-        raise ValueError(f"{what} is not a table of numbers: {_culprit(X, cause)}. {ENCODE}") from cause
+        raise ValueError(
+            f"expected {what} as a table of numbers, got {type(X).__name__} ({cause}); {ENCODE}"
+        ) from cause
 
 
 def _float64(X: Any) -> NDArray[np.float64]:
-    """Numbers as float64. numpy would also read text and dates, and drop the imaginary part."""
+    """Numbers as float64. numpy alone would also read text and dates, and drop imaginary parts."""
     if np.ma.is_masked(X):
         raise TypeError("some of its entries are masked")
     array = np.asarray(X)
@@ -65,23 +100,7 @@ def _float64(X: Any) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-ENCODE = "Encode text, categories and dates as numbers, as the model saw them when it was fitted."
-
-
-def _culprit(X: Any, cause: Exception) -> str:
-    """The first column of a frame that is not numeric, or what numpy says."""
-    for name in _names(X) or ():
-        column = X[name]
-        try:
-            _float64(column.to_numpy())
-        except (TypeError, ValueError):
-            return f"column {name!r} has type {getattr(column, 'dtype', 'object')}"
-    return f"got {type(X).__name__} ({cause})"
-
-
-def _names(X: Any) -> tuple[str, ...] | None:
-    columns = getattr(X, "columns", None)
-    return None if columns is None else tuple(str(name) for name in columns)
+ENCODE = "encode text, categories and dates as numbers, as was done before the model was fitted."
 
 
 def _check_finite(values: Float[Tensor, "b d"], names: tuple[str, ...] | None, what: str) -> None:
@@ -90,6 +109,6 @@ def _check_finite(values: Float[Tensor, "b d"], names: tuple[str, ...] | None, w
         row, column = (int(i) for i in bad[0])
         place = f"row {row}, column {column}" + (f" ({names[column]!r})" if names else "")
         raise ValueError(
-            f"{what} has {len(bad)} values that are not finite, the first {float(values[row, column])} in {place}; "
-            "finite numbers were wanted. Fill or drop them, as was done before the model was fitted."
+            f"expected finite numbers in {what}, got {len(bad)} that are not, the first {float(values[row, column])} "
+            f"in {place}; fill or drop them, as was done before the model was fitted."
         )

@@ -1,1 +1,1 @@
-"""The gplens command: one file for each sub-command."""
+"""The command line, with one file for each command."""

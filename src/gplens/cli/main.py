@@ -1,4 +1,4 @@
-"""`gplens COMMAND`: what people type."""
+"""The command line: `gplens COMMAND`."""
 
 import argparse
 import sys
@@ -8,11 +8,11 @@ from gplens import __version__
 from gplens.cli import reproduce
 
 COMMANDS = (reproduce,)
-"""Modules with `add(commands)`, which adds a parser whose default `run` takes the arguments."""
+"""Modules with a function `add(commands)`, which adds a parser whose default `run` takes the options."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands with their options."""
+    """The parser of all commands."""
     top = argparse.ArgumentParser(prog="gplens", description="Exact explanations of Gaussian processes.")
     top.add_argument("--version", action="version", version=f"gplens {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command: 0 if it did what it was asked for, 1 with a sentence on standard error if not."""
+    """Run a command. Returns 0; 1 after an error, 130 after Ctrl-C, with a sentence on standard error."""
     options = parser().parse_args(arguments)
     try:
         options.run(options)
@@ -30,6 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"gplens: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("gplens: stopped; nothing was written.", file=sys.stderr)
+        print("gplens: interrupted; nothing was written.", file=sys.stderr)
         return 130
     return 0

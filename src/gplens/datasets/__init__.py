@@ -1,6 +1,6 @@
-"""Data that comes with the package, or is found or fetched."""
+"""Datasets that come with the package, are found on disk, or are downloaded."""
 
-from gplens.datasets.bike import bike_sharing
+from gplens.datasets.bikes import bike_sharing
 from gplens.datasets.dataset import Dataset, Split
 from gplens.datasets.images import digits, fashion_mnist, mnist
 from gplens.datasets.synthetic import synthetic

@@ -1,6 +1,9 @@
-"""A table with its targets and names."""
+"""A table with its targets and names, and the folders in which the files of a dataset are looked for."""
 
+import gzip
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from jaxtyping import Float
@@ -16,12 +19,12 @@ class Dataset:
     y: Float[Tensor, " b"]
     feature_names: tuple[str, ...]
     description: str
-    """Where it comes from, and its units."""
+    """Origin and units."""
     latent: Float[Tensor, "b c"] | None = None
     """The latent values from which synthetic targets were drawn."""
 
     def column(self, name: str) -> Float[Tensor, " b"]:
-        """One feature."""
+        """The values of one feature."""
         return self.X[:, self.feature_names.index(name)]
 
 
@@ -32,3 +35,39 @@ class Split:
 
     train: Dataset
     test: Dataset
+
+
+def cache() -> Path:
+    """The folder that GPLENS_CACHE names, or the platform's folder for caches."""
+    if folder := os.environ.get("GPLENS_CACHE"):
+        return Path(folder)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("gplens", appauthor=False)
+
+
+def folders() -> list[Path]:
+    """The folder that GPLENS_DATA names, if it is set, then the cache."""
+    folder = os.environ.get("GPLENS_DATA")
+    return [Path(folder), cache()] if folder else [cache()]
+
+
+def find(name: str) -> Path | None:
+    """The first file of this relative path in the folders, with or without the ending .gz; None if there is none."""
+    candidates = (folder / f"{name}{ending}" for folder in folders() for ending in (".gz", ""))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def read(path: Path) -> bytes:
+    """The content of a file, decompressed if its name ends in .gz."""
+    content = path.read_bytes()
+    try:
+        return gzip.decompress(content) if path.suffix == ".gz" else content
+    except (OSError, EOFError) as cause:
+        raise ValueError(f"{path} is damaged ({cause}); download it again.") from cause
+
+
+def missing(names: list[str], remedy: str) -> FileNotFoundError:
+    """An error that says which files were looked for, in which folders, and how to get them."""
+    places = " and ".join(str(folder) for folder in folders())
+    return FileNotFoundError(f"expected {', '.join(names)} (or .gz) in {places}, found none. {remedy}")

@@ -41,13 +41,13 @@ DRAWS: dict[str, Draw] = {
     "sigmoid": _logistic,
     "softmax": _classes,
 }
-"""By the inverse link: N(0, f^2), Poisson(exp f), Bernoulli(Phi(f)), Bernoulli(s(f)), Categorical(S(f))."""
+"""y given f by inverse link: N(0, f^2), Poisson(exp f), Bernoulli(Phi(f)), Bernoulli(s(f)), Categorical(S(f))."""
 
 
 def synthetic(link: str, *, rows: int = 500, seed: int = 0) -> Dataset:
-    """A sample for one of the links "square", "exp", "probit", "sigmoid" and "softmax"."""
+    """A sample for the link "square", "exp", "probit", "sigmoid" or "softmax", with the latent values behind it."""
     if link not in DRAWS:
-        raise ValueError(f"link={link!r}: wanted was one of {sorted(DRAWS)}.")
+        raise ValueError(f"link must be one of {sorted(DRAWS)}, got link={link!r}.")
     generator = torch.Generator().manual_seed(seed)
     outputs = CLASSES if link == "softmax" else 1
     W = torch.randn(outputs, FEATURES, generator=generator, dtype=torch.float64) / 5**0.5

@@ -1,11 +1,11 @@
-"""scikit-learn estimators over GPyTorch: from a table to a fitted, saved, explainable model."""
+"""scikit-learn estimators on top of GPyTorch: from a table to a fitted model that can be explained and saved."""
 
-from gplens.estimators.classifier import GPClassifier
-from gplens.estimators.count import GPCountRegressor
-from gplens.estimators.files import load
-from gplens.estimators.regressor import GPRegressor
+from gplens.estimators.classification import GPClassifier
+from gplens.estimators.count_regression import GPCountRegressor
+from gplens.estimators.regression import GPRegressor
+from gplens.estimators.saving import load
 from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
-from gplens.estimators.variance import GPVarianceRegressor
+from gplens.estimators.variance_regression import GPVarianceRegressor
 
 __all__ = [
     "Adam",

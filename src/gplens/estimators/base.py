@@ -1,47 +1,48 @@
-"""What all estimators share: the table, the fit, the marginals, explanations and files."""
+"""What all estimators share: the fitted model, predictions, explanations and files."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-import gplens
-from gplens.adapters.registry import Adapted, adapt, load_host, read_likelihood
-from gplens.estimators.fitting import Design
-from gplens.estimators.prediction import marginals
-from gplens.estimators.training.options import Training
-from gplens.paths.integrand import Rule
+from gplens.adapters.estimators import FittedEstimator
+from gplens.adapters.reading import read_host_likelihood
+from gplens.estimators.evaluation import evaluate, marginals, read_process
+from gplens.estimators.fitting import Fit
+from gplens.estimators.gp_models import support_points
+from gplens.estimators.parameters import SharedParameters
+from gplens.estimators.training.monitor import INTERRUPTED
+from gplens.explain import explain
+from gplens.explanation import Explanation
+from gplens.processes.process import Process
+from gplens.rules import Rule
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
 
+COMPARED = 8
+"""Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
-class GPEstimator(BaseEstimator):
-    """A GPyTorch model behind scikit-learn's interface, in float64 and in the units of the user's table.
 
-    Fitted: `model_` and `likelihood_` (GPyTorch), `mean_input_` (the average row, for a baseline), `training_summary_`,
-    `n_features_in_`, `feature_names_in_`.
+class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
+    """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
+
+    Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`
+    evaluate), `mean_input_` (the average row, for a baseline), `training_summary_`, `n_features_in_`,
+    `feature_names_in_`.
     """
 
-    kernel: str
-    ard: bool
-    inducing_points: int
-    inducing: str
-    scaling: str
-    training: Training | None
-    random_state: Any
-    progress: bool
     model_: Any
     likelihood_: Any
+    posterior_: Process
     mean_input_: NDArray[np.float64]
     training_summary_: dict[str, Any]
     n_features_in_: int
@@ -49,11 +50,16 @@ class GPEstimator(BaseEstimator):
 
     @abstractmethod
     def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPEstimator":
-        """Fit to a table and its targets; with a folder for checkpoints, from where a killed fit stopped."""
+        """Fit to a table and its targets. With a folder for checkpoints, a killed fit resumes where it stopped."""
 
     @abstractmethod
     def predict(self, X: Any) -> Any:
-        """A prediction for each row."""
+        """One prediction for each row."""
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names of the classes of a classifier; None for a regressor."""
+        return None
 
     def explain(
         self,
@@ -61,75 +67,95 @@ class GPEstimator(BaseEstimator):
         *,
         baseline: Any = None,
         target: Target | None = None,
-        outputs: SupportsIndex | str | Sequence[SupportsIndex | str] | None = None,
+        outputs: Any = None,
         rule: Rule | None = None,
         tolerance: float | None = None,
         uncertainty: Uncertainty | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
-        memory: int | None = None,
-        dtype: torch.dtype = torch.float64,
-    ) -> gplens.Explanation:
-        """gplens.explain of this model, in the units and columns of the table that it was fitted to."""
+    ) -> Explanation:
+        """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
+
+        The arguments are those of `gplens.explain`; `outputs` of a classifier are labels, names or positions.
+        """
         check_is_fitted(self)
         validate_data(self, X, reset=False)
-        names = getattr(self, "feature_names_in_", None)
-        return gplens.explain(
+        names, positions = getattr(self, "feature_names_in_", None), self._positions(outputs)
+        return explain(
             self,
             X,
             baseline=baseline,
             target=target,
-            outputs=outputs,
+            outputs=positions,
             rule=rule,
             tolerance=tolerance,
             uncertainty=uncertainty,
             groups=groups,
             feature_names=None if names is None else names.tolist(),
-            memory=memory,
-            dtype=dtype,
         )
 
+    def _positions(self, outputs: Any) -> Any:
+        """The outputs that the user asks for, as `gplens.explain` takes them."""
+        return outputs
+
     def save(self, folder: str | Path) -> None:
-        """Write the fitted model: tensors in the safetensors format, everything else as readable JSON, atomically."""
-        from gplens.estimators.files import save
+        """Write the fitted model to a folder, atomically: tensors in the safetensors format, all else as JSON."""
+        from gplens.estimators.saving import save
 
         save(self, Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path) -> "GPEstimator":
-        """Read what `save` wrote; it predicts and explains bit for bit as what was saved."""
-        from gplens.estimators.files import load
+        """Read a folder that `save` wrote. The model predicts and explains bit for bit as the saved one.
 
-        found = load(Path(folder))
-        if not isinstance(found, cls):
-            raise ValueError(f"{folder} holds a {type(found).__name__}, not a {cls.__name__}.")
-        return found
+        Raises:
+            FileNotFoundError, ValueError: the folder is incomplete, damaged, or holds another kind of estimator.
+        """
+        from gplens.estimators.saving import load
 
-    def _design(self, *, shared: bool = True) -> Design:
-        training = Training() if self.training is None else self.training
-        if not isinstance(training, Training):
-            raise TypeError(f"training={training!r}: wanted was gplens.estimators.Training(...) or None.")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return Design(self.kernel, self.ard, self.inducing_points, self.inducing, shared, training, seed)
+        estimator = load(Path(folder))
+        if not isinstance(estimator, cls):
+            raise ValueError(f"expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
+        return estimator
+
+    def _finish(self, fit: Fit, mean: Float[Tensor, " d"]) -> None:
+        """Set the fitted attributes, at the end of `fit` and of `load`."""
+        self.model_, self.likelihood_, self.training_summary_ = fit.model, fit.likelihood, fit.summary
+        self.mean_input_ = mean.numpy()
+        self.posterior_ = self._posterior()
+
+    def _posterior(self) -> Process:
+        points = [torch.from_numpy(self.mean_input_)[None], support_points(self.model_)[:COMPARED]]
+        return read_process(self.model_, torch.cat(points))
+
+    def __getstate__(self) -> Any:  # both of these go when kernels hold no weak references, which cannot be pickled
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "posterior_"}
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if "model_" in state:
+            self.posterior_ = self._posterior()
+
+    def _warn_if_interrupted(self) -> None:
+        summary = self.training_summary_
+        if summary["stopped"] == INTERRUPTED:
+            steps = summary["steps"]
+            warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
 
     def _read(self, X: Any) -> Float[Tensor, "b d"]:
-        """A table like the one that the model was fitted to."""
+        """Rows of a table with the columns that the model was fitted to, as float64."""
         check_is_fitted(self)
         return torch.from_numpy(np.array(validate_data(self, X, reset=False, dtype=np.float64)))
 
-    def _finish(self, model: Any, likelihood: Any, summary: dict[str, Any], mean: Float[Tensor, " d"]) -> None:
-        """Keep the fitted model."""
-        self.model_, self.likelihood_, self.training_summary_ = model, likelihood, summary
-        self.mean_input_ = mean.numpy()
+    def _mean_and_deviation(self, X: Any, return_std: bool) -> Any:
+        """E y of each row; and, if asked for, the root of Var y."""
+        rows, observation = self._read(X), read_host_likelihood(self.likelihood_)
+        if not return_std:
+            return evaluate(self.posterior_, [observation.response], rows)[0][:, 0].numpy()
+        assert observation.variance is not None
+        mean, variance = evaluate(self.posterior_, [observation.response, observation.variance], rows)
+        return mean[:, 0].numpy(), variance[:, 0].sqrt().numpy()
 
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
-        """m and v of the latent functions."""
-        return marginals(self.model_, X)
-
-
-@adapt.register
-def _(model: GPEstimator, points: Float[Tensor, "k d"]) -> Adapted:
-    """The GPyTorch model of an estimator, with the likelihood that it was fitted with."""
-    check_is_fitted(model)
-    load_host(model.model_)
-    found = adapt(model.model_, points)
-    return replace(found, model=type(model).__name__, likelihood=read_likelihood(model.likelihood_), conjugate=True)
+        """m and v of the latent functions at rows."""
+        return marginals(self.posterior_, X)

@@ -1,4 +1,4 @@
-"""Likelihoods that GPyTorch lacks, and the expectation of log p(y|f) that training maximises."""
+"""Likelihoods that GPyTorch does not have, and E log p(y|f), which training maximises."""
 
 from functools import singledispatch
 from math import log, pi
@@ -13,22 +13,21 @@ from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 from torch.distributions import Bernoulli, Normal, Poisson
 
-from gplens import links
-from gplens.adapters.gpytorch.tails import tail_of
-from gplens.adapters.registry import read_likelihood
+from gplens.adapters.gpytorch.likelihoods import tail_of
+from gplens.adapters.reading import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood as Observed
+from gplens.links import Affine, Square
 
 DRAWS = 8
-"""Draws (four and their mirror images) of the latent values of each row for the softmax, new ones in every step."""
+"""Draws of the latent values of each row for the softmax, four and their mirror images, new ones in every step."""
 
 
 @final
 class LogPoisson(PoissonLikelihood):
-    """y ~ Poisson(exp f)."""
+    """y ~ Poisson(exp f). GPyTorch's own takes softplus f."""
 
     def forward(self, function_samples: Tensor, *args: object, **kwargs: object) -> Poisson:
-        """Given latent values."""
         return Poisson(function_samples.exp())
 
     def expected_log_prob(self, observations: Tensor, input: Any, *args: object, **kwargs: object) -> Tensor:
@@ -42,16 +41,15 @@ class Logistic(_OneDimensionalLikelihood):
     """y ~ Bernoulli(1 / (1 + exp(-f)))."""
 
     def forward(self, function_samples: Tensor, *args: object, **kwargs: object) -> Bernoulli:
-        """Given latent values."""
         return Bernoulli(logits=function_samples)
 
 
 @final
 class SquaredScale(_OneDimensionalLikelihood):
-    """y ~ N(0, f^2 + floor), read by gplens through its `variance`, whose link is the square.
+    """y ~ N(0, f^2 + floor). What gplens explains is the variance of y, whose link is the square.
 
     With floor = 0, as in the paper, E log p(y|f) is minus infinity for every Gaussian q(f) and y != 0, because E 1/f^2
-    diverges; Gauss-Hermite nodes step over the pole and return a finite number all the same.
+    diverges; Gauss-Hermite nodes miss the pole, so that they give a finite number that means nothing.
     """
 
     floor: Tensor
@@ -61,15 +59,14 @@ class SquaredScale(_OneDimensionalLikelihood):
         self.register_buffer("floor", torch.tensor(floor, dtype=torch.float64))
 
     def forward(self, function_samples: Tensor, *args: object, **kwargs: object) -> Normal:
-        """Given latent values."""
         variance = function_samples**2 + self.floor
         return Normal(torch.zeros_like(variance), variance.sqrt())
 
 
 @read_likelihood.register
 def _(likelihood: SquaredScale) -> Observed:
-    """What is explained is the variance: E y is zero whatever the input."""
-    variance = ExpectedLink((links.Affine(links.Square(), 1.0, float(likelihood.floor)),))
+    """The response is the variance of y, since E y is zero for all inputs."""
+    variance = ExpectedLink((Affine(Square(), 1.0, float(likelihood.floor)),))
     return Observed(type(likelihood).__name__, variance, variance, tail_of(likelihood.forward))
 
 
@@ -81,7 +78,7 @@ def expected_log_prob(
     v: Float[Tensor, "c b"],
     generator: torch.Generator,
 ) -> Float[Tensor, " b"]:
-    """E log p(y|f) of each row, f ~ N(m, v): as the host has it, in closed form or by Gauss-Hermite."""
+    """E log p(y|f) of each row, f ~ N(m, v), by the likelihood's own method: closed form or Gauss-Hermite."""
     f = MultivariateNormal(m[0], DiagLinearOperator(v[0]))
     return likelihood.expected_log_prob(y, f)
 
@@ -94,7 +91,7 @@ def _(
     v: Float[Tensor, "c b"],
     generator: torch.Generator,
 ) -> Float[Tensor, " b"]:
-    """By draws, with the partials E d log p / df and 1/2 E d2 log p / df2 (2.1), which vary less than the draws do."""
+    """By draws. The gradient is E d log p / df and 1/2 E d2 log p / df2 (2.1), which varies less than autograd's."""
     with torch.no_grad():
         z = torch.randn(DRAWS // 2, *m.shape, generator=generator, dtype=m.dtype)
         f = m + v.sqrt() * torch.cat([z, -z])
@@ -103,7 +100,7 @@ def _(
         p = log_p.exp()
         by_m = torch.zeros_like(m).scatter_(0, label, 1) - p.mean(0)
         by_v = -(p * (1 - p)).mean(0) / 2
-    slopes = by_m * (m - m.detach()) + by_v * (v - v.detach())  # zero, with the partials as its gradient
+    slopes = by_m * (m - m.detach()) + by_v * (v - v.detach())  # zero, with these partials as its gradient
     return value + slopes.sum(0)
 
 

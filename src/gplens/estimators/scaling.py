@@ -1,14 +1,19 @@
-"""Units: training sees standardised columns, the fitted model the user's own."""
+"""Units: training uses scaled columns; the fitted model is written in the units of the table."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
+from gpytorch.constraints import Positive
+from gpytorch.kernels import ScaleKernel
+from gpytorch.likelihoods import GaussianLikelihood
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
+
 NARROWEST = 1e-6
-"""Spread over size of a column below which float64 leaves a Gaussian process too few digits of its distances."""
+"""Spread over mean of a column below which float64 leaves too few digits of the distances between rows."""
 
 
 @final
@@ -20,29 +25,29 @@ class Scaling:
     scale: Float[Tensor, " d"]
 
     def apply(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """To standardised columns."""
+        """z, given x."""
         return (X - self.shift) / self.scale
 
     def undo(self, Z: Float[Tensor, "*c n d"]) -> Float[Tensor, "*c n d"]:
-        """Back to the user's."""
+        """x, given z."""
         return self.shift + self.scale * Z
 
 
 def columns(X: Float[Tensor, "n d"]) -> Scaling:
-    """Each column to mean zero and deviation one. A constant column, which tells nothing, is only centred."""
+    """Each column to mean zero and deviation one; a constant column is only centred."""
     shift, scale, constant = average(X), X.std(0, correction=0), _constant(X)
     narrow = ~constant & (scale < NARROWEST * shift.abs())
     if bool(narrow.any()):
         k = int(narrow.nonzero()[0])
         raise ValueError(
-            f"Column {k} has mean {float(shift[k]):.6g} and spread {float(scale[k]):.2g}, which leaves float64 too few "
-            "digits. Subtract an offset from it, or leave it out."
+            f"expected columns whose spread is at least {NARROWEST:g} of their mean, got column {k} with mean "
+            f"{float(shift[k]):.6g} and spread {float(scale[k]):.2g}; subtract an offset from it, or leave it out."
         )
     return Scaling(shift, torch.where(constant, 1.0, scale))
 
 
 def average(X: Float[Tensor, "n d"]) -> Float[Tensor, " d"]:
-    """The mean row; that of a constant column without rounding."""
+    """The mean row, without rounding where a column is constant."""
     return torch.where(_constant(X), X[0], X.mean(0))
 
 
@@ -51,7 +56,7 @@ def _constant(X: Float[Tensor, "n d"]) -> Bool[Tensor, " d"]:
 
 
 def table(X: Float[Tensor, "n d"]) -> Scaling:
-    """One scale for all columns, for those that share a unit, such as pixels."""
+    """All columns by one number, for columns that share a unit, such as pixels."""
     shift = average(X)
     scale = (X - shift).square().mean().sqrt()
     return Scaling(shift, torch.where(scale > 0, scale, 1.0).expand_as(shift))
@@ -66,7 +71,63 @@ SCALINGS = {"columns": columns, "table": table, "none": none}
 
 
 def scaling_of(name: str, X: Float[Tensor, "n d"]) -> Scaling:
-    """The one of that name for this table."""
+    """The scaling of this name for a table."""
     if name not in SCALINGS:
-        raise ValueError(f"scaling={name!r}: wanted was one of {sorted(SCALINGS)}.")
+        raise ValueError(f"scaling must be one of {sorted(SCALINGS)}, got scaling={name!r}.")
     return SCALINGS[name](X)
+
+
+@torch.no_grad()
+def sparse_in_table_units(
+    model: Sparse, name: str, scaling: Scaling, *, latents: int | None, shift: float, scale: float
+) -> Sparse:
+    """The same function of unscaled inputs, with latent values shift + scale * f.
+
+    Lengthscales take up the scale of the inputs, outputscale and jitter that of f. q(u) is whitened and stays.
+    """
+    Z = scaling.undo(model.strategy.inducing_points.detach())
+    mean: Any = model.mean_module
+    constant = shift + scale * float(mean.constant) if latents is None else 0.0
+    kernel = _kernel_in_table_units(model.covar_module, name, scaling, scale)
+    jitter = model.strategy.jitter_val * scale**2
+    fitted = Sparse(Z, kernel, prior_mean(latents, constant), latents=latents, jitter=jitter).double()
+    fitted.q.load_state_dict(model.q.state_dict())
+    return fitted.eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def exact_in_table_units(
+    model: Exact,
+    name: str,
+    scaling: Scaling,
+    X: Float[Tensor, "n d"],
+    y: Float[Tensor, " n"],
+    *,
+    shift: float,
+    scale: float,
+) -> Exact:
+    """The same for exact inference, with the unscaled table as training data."""
+    trained: Any = model
+    likelihood = noise_in_table_units(trained.likelihood, scale)
+    mean = prior_mean(None, shift + scale * float(trained.mean_module.constant))
+    kernel = _kernel_in_table_units(model.covar_module, name, scaling, scale)
+    return Exact(X, y, likelihood, kernel, mean).double().eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def noise_in_table_units(likelihood: Any, scale: float) -> GaussianLikelihood:
+    """The same noise for targets that are larger by a factor `scale`."""
+    fitted = GaussianLikelihood(noise_constraint=Positive()).double()
+    fitted.noise = likelihood.noise * scale**2
+    return fitted.eval().requires_grad_(False)
+
+
+def _kernel_in_table_units(trained: Any, name: str, scaling: Scaling, scale: float) -> ScaleKernel:
+    batch = trained.batch_shape
+    kernel = kernel_of(name, len(scaling.scale), batch[0] if len(batch) else None).double()
+    if name == "rational_quadratic":
+        kernel.base_kernel.alpha = trained.base_kernel.alpha
+    base: Any = kernel.base_kernel
+    base.lengthscale = trained.base_kernel.lengthscale * scaling.scale
+    kernel.outputscale = trained.outputscale * scale**2
+    return kernel

@@ -1,1 +1,1 @@
-"""The experiments of the paper (Seitz, "Integrated Gradient attribution for Gaussian Processes"), one file each."""
+"""The experiments of the paper, each of which `gplens reproduce` turns into a folder of results."""

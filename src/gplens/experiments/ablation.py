@@ -1,4 +1,4 @@
-"""Pixels replaced by those of the baseline: class probabilities after any set of replacements (Appendix E.2)."""
+"""Pixels replaced by those of a baseline (Appendix E.2): probabilities after replacements, and metrics of an order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.expectations.softmax.integral import softmax_moments
-from gplens.experiments.pixels import squared_exponential
+from gplens.experiments.image_models import squared_exponential
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
 from gplens.processes.stack import Stack
@@ -17,7 +17,7 @@ from gplens.processes.stack import Stack
 BLOCK = 2**25
 """Numbers in the temporaries of a block of states: 256 MB in float64."""
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
-"""Of the expected softmax, by the precision of the marginals."""
+"""The tolerance of the expected softmax, by the precision of the marginals."""
 
 
 @final
@@ -28,41 +28,48 @@ class _Part:
     r2: Float[Tensor, " n"]
     """Scaled squared distances of the image to the support points."""
     change: Float[Tensor, "p n"]
-    """What the replacement of a pixel adds to them: they are sums over pixels, whatever else is replaced."""
-    posterior: Posterior
+    """What the replacement of a pixel adds to r2, a sum over pixels, so that other replacements do not matter."""
+    prior: Float[Tensor, " c"]
+    """Prior means, which are constant."""
+    beta: Float[Tensor, "c n"]
+    F: Float[Tensor, "#c r n"]
+    """A = F' diag(s) F  (1.7)."""
+    s: Float[Tensor, "#c r"]
     variance: float
+    """k(x,x)."""
+    jitter: float
 
     @staticmethod
     def of(posterior: Posterior, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], dtype: torch.dtype) -> "_Part":
         kernel, lengthscale = squared_exponential(posterior)
         far, near = (((point - posterior.Z) / lengthscale) ** 2 for point in (x0, x))
-        change = (far - near)[:, x != x0].T
-        return _Part(near.sum(1).to(dtype), change.to(dtype), posterior.to(dtype), float(kernel.variance))
+        change, prior = (far - near)[:, x != x0].T, torch.cat([mean(x[None]) for mean in posterior.means])
+        tensors = near.sum(1), change, prior, posterior.beta, posterior.A.F, posterior.A.s
+        r2, change, prior, beta, F, s = (tensor.to(dtype) for tensor in tensors)
+        return _Part(r2, change, prior, beta, F, s, float(kernel.variance), posterior.jitter)
 
     def marginals(self, replaced: Float[Tensor, "s p"]) -> tuple[Float[Tensor, "s c"], Float[Tensor, "s c"]]:
         """m and v by (1.1), (1.7), from distances that cost a product of the states with the changes."""
-        own = self.posterior
         k = self.variance * torch.exp(-(self.r2 + replaced @ self.change) / 2)
-        prior = torch.stack([mean(k[:1]) for mean in own.means], dim=1)
-        form = torch.stack([(k @ F.T).square() @ s for F, s in zip(own.A.F, own.A.s, strict=True)], dim=1)
-        v = self.variance + own.jitter - form
-        return prior + k @ own.beta.T, v.clamp(min=0)  # a variance: below zero is rounding
+        form = torch.stack([(k @ F.T).square() @ s for F, s in zip(self.F, self.s, strict=True)], dim=1)
+        v = self.variance + self.jitter - form
+        return self.prior + k @ self.beta.T, v.clamp(min=0)  # a variance: below zero is rounding
 
     @property
     def floats(self) -> int:
-        """Temporaries of one state."""
+        """Numbers in the temporaries of one state."""
         return 3 * len(self.r2) + len(self.change)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Ablation:
-    """One image, of which pixels are replaced by those of a baseline; pixels that are the same are no part of it."""
+    """One image, of which pixels are replaced by those of a baseline; pixels that are the same are left out."""
 
     parts: tuple[_Part, ...]
     output: int
     pixels: int
-    """How many differ."""
+    """The number of pixels that differ from the baseline."""
     dtype: torch.dtype
 
     @staticmethod
@@ -74,11 +81,11 @@ class Ablation:
         *,
         dtype: torch.dtype = torch.float64,
     ) -> "Ablation":
-        """Of a softmax model over squared exponential kernels."""
+        """The ablation of x by x0 in a softmax model with squared exponential kernels."""
         stack = process.parts if isinstance(process, Stack) else (process,)
         parts = tuple(_Part.of(part, x, x0, dtype) for part in stack if isinstance(part, Posterior))
         if len(parts) < len(stack):
-            raise TypeError(f"Got a {type(process).__name__}; wanted was a Posterior or a Stack of them.")
+            raise TypeError(f"expected a Posterior or a Stack of them, got a {type(process).__name__}.")
         return Ablation(parts, output, int((x != x0).sum()), dtype)
 
     def probability(self, replaced: Bool[Tensor, "s p"]) -> Float[Tensor, " s"]:
@@ -87,20 +94,20 @@ class Ablation:
         return torch.cat([self._probability(block) for block in replaced.split(size)])
 
     def _probability(self, replaced: Bool[Tensor, "s p"]) -> Float[Tensor, " s"]:
-        both = [part.marginals(replaced.to(self.dtype)) for part in self.parts]
-        m, v = (torch.cat(each, dim=1).double() for each in zip(*both, strict=True))
+        marginals = [part.marginals(replaced.to(self.dtype)) for part in self.parts]
+        m, v = (torch.cat(moments, dim=1).double() for moments in zip(*marginals, strict=True))
         return softmax_moments(m, v, tolerance=TOLERANCE[self.dtype]).value[:, self.output]
 
     def removed(self, order: Int[Tensor, " p"], counts: Int[Tensor, " s"]) -> Float[Tensor, " s"]:
-        """With the first so many pixels of an order replaced."""
+        """E S_c with the first so many pixels of an order replaced."""
         return self.probability(order.argsort() < counts[:, None])
 
     def inserted(self, order: Int[Tensor, " p"], counts: Int[Tensor, " s"]) -> Float[Tensor, " s"]:
-        """With all pixels replaced but the first so many of an order."""
+        """E S_c with all pixels replaced except the first so many of an order."""
         return self.probability(order.argsort() >= counts[:, None])
 
     def removed_at_random(self, orders: int, counts: Int[Tensor, " s"], seed: int) -> Float[Tensor, " s"]:
-        """The same averaged over random orders."""
+        """`removed`, averaged over random orders."""
         total = torch.zeros(len(counts), dtype=torch.float64)
         for ranks in self._random_ranks(orders, len(counts), seed):
             states = ranks[:, None] < counts[:, None]
@@ -110,10 +117,43 @@ class Ablation:
     def _random_ranks(self, orders: int, states: int, seed: int) -> Iterator[Int[Tensor, "o p"]]:
         generator = torch.Generator().manual_seed(seed)
         block = max(1, BLOCK // (states * (self.pixels + sum(part.floats for part in self.parts))))
-        for start in range(0, orders, block):
-            yield torch.rand(min(block, orders - start), self.pixels, generator=generator).argsort(1)
+        for first in range(0, orders, block):
+            yield torch.rand(min(block, orders - first), self.pixels, generator=generator).argsort(1)
 
 
 def even_counts(pixels: int, steps: int) -> Int[Tensor, " s"]:
     """0, ..., all pixels, in so many even steps; each number once."""
     return torch.linspace(0, pixels, min(steps, pixels) + 1, dtype=torch.float64).round().long()
+
+
+@final
+@dataclass(frozen=True)
+class Score:
+    """Metrics of one attribution of one image."""
+
+    area: float
+    """Between the ordered and the random curve of E S_c(x) - E S_c(replaced), over the fraction of pixels."""
+    above: bool
+    """Whether the ordered curve stays above the random one until the sign of the attributions changes."""
+    deletion: float
+    """Area under the probability while pixels are replaced, the most important first: lower is better."""
+    insertion: float
+    """Area under the probability while they come back, the most important first: higher is better."""
+
+
+def order_of(values: Float[Tensor, " p"]) -> Int[Tensor, " p"]:
+    """Pixels from the most positive attribution to the most negative; ties keep their order."""
+    return values.argsort(descending=True, stable=True)
+
+
+def score(
+    ablation: Ablation, values: Float[Tensor, " p"], random: Float[Tensor, " s"], counts: Int[Tensor, " s"]
+) -> Score:
+    """The metrics of attributions, given the probabilities after random removal of so many pixels."""
+    order = order_of(values)
+    removed, inserted = ablation.removed(order, counts), ablation.inserted(order, counts)
+    fraction = counts.double() / ablation.pixels
+    lead = random - removed  # the differences to E S_c(x), whose order is the other way round
+    before = (counts > 0) & (counts <= int((values > 0).sum()))
+    deletion, insertion, area = (float(torch.trapezoid(curve, fraction)) for curve in (removed, inserted, lead))
+    return Score(area, bool((lead[before] > 0).all()), deletion, insertion)

@@ -1,4 +1,4 @@
-"""What the paper computes with, where it is not exact and not in gplens.links."""
+"""The paper's approximations that are not in gplens.links."""
 
 from dataclasses import dataclass
 from typing import final
@@ -31,7 +31,6 @@ class SigmoidHermite(Link):
         return False
 
     def __call__(self, f: Batch) -> Batch:
-        """g = 1/(1 + e^-f)."""
         return torch.sigmoid(f)
 
     def moments(self, m: Batch, v: Batch) -> Moments:
@@ -42,12 +41,11 @@ class SigmoidHermite(Link):
         return Moments(Sigmoid().moments(m, v).value, slope @ w, curvature @ w)
 
     def derivative(self, f: Batch) -> Batch:
-        """s' = s(1 - s)."""
         return sigmoid_at(f).slope
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
-        """Refused: it approximates attributions, and gives them no distribution."""
-        raise NotImplementedError("SigmoidHermite has no pair moments. Use links.Sigmoid(), which is exact.")
+        """Not available: an approximation of attributions gives them no distribution."""
+        raise NotImplementedError("expected an exact link for error bars, got SigmoidHermite; use links.Sigmoid().")
 
 
 @final
@@ -64,7 +62,6 @@ class SoftmaxExpansion(ClassProbabilities):
         return torch.inf
 
     def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
-        """By the expansion throughout."""
         S = torch.softmax(m, 1)
         polynomial = Taylor(S, S[:, None], v[:, None])
         return polynomial.expansion, *polynomial.derivatives(outputs)

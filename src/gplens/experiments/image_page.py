@@ -1,11 +1,11 @@
-"""The page of an experiment with images."""
+"""The page of an experiment with images: a section for each model."""
 
 from collections.abc import Mapping
 
 import pandas
 
-from gplens.experiments.classifiers import FILES
-from gplens.experiments.result import markdown
+from gplens.experiments.image_models import FILES
+from gplens.experiments.report import markdown
 from gplens.experiments.study import Size
 
 
@@ -17,17 +17,17 @@ def page(
     names: list[str],
     size: Size,
 ) -> str:
-    """What was found, model by model."""
+    """The page in Markdown, without its last line."""
     parts = [HEAD.format(title=title, orders=size.orders, steps=size.steps)]
     for model, reached in accuracy.items():
-        own = images.query("model == @model")
+        of_model = images.query("model == @model")
         parts.append(
             MODEL.format(
                 model=model[0].upper() + model[1:],
                 accuracy=reached,
-                miss=own["miss"].abs().max(),
+                miss=of_model["miss"].abs().max(),
                 file=FILES[model],
-                images=_images(own, names),
+                images=_images(of_model, names),
                 count=size.scored,
                 orders=size.scored_orders,
                 scores=_scores(scores.query("model == @model")),
@@ -36,48 +36,49 @@ def page(
     return "\n".join([*parts, TAIL])
 
 
-def _images(own: pandas.DataFrame, names: list[str]) -> str:
+def _images(images: pandas.DataFrame, names: list[str]) -> str:
     header = ["image", "class", "probability", "black image", "sum", "end of curve - sum"]
-    header += ["pixels", "positive", "sure at 90 %", "nodes"]
+    header += ["pixels", "positive", "certain at 90 %", "nodes"]
     lines = [
         [
-            one["row"],
-            names[one["label"]],
-            f"{one['probability']:.4f}",
-            f"{one['baseline']:.4f}",
-            f"{one['sum']:+.4f}",
-            f"{one['miss']:+.0e}",
-            *(one[name] for name in ("pixels", "positive", "sure", "nodes")),
+            image["row"],
+            names[image["label"]],
+            f"{image['probability']:.4f}",
+            f"{image['baseline']:.4f}",
+            f"{image['sum']:+.4f}",
+            f"{image['miss']:+.0e}",
+            *(image[name] for name in ("pixels", "positive", "certain", "nodes")),
         ]
-        for one in own.to_dict("records")
+        for image in images.to_dict("records")
     ]
     return markdown(header, lines)
 
 
-def _scores(own: pandas.DataFrame) -> str:
+def _scores(scores: pandas.DataFrame) -> str:
     columns = ["area", "above", "deletion", "insertion", "gap", "seconds"]
-    by = own.groupby("method", sort=False)[columns].agg(["mean", "sem"])
+    by = scores.groupby("method", sort=False)[columns].agg(["mean", "sem"])
     lines = [
         [
             method,
-            *(f"{one[name, 'mean']:.4f} ± {one[name, 'sem']:.4f}" for name in ("area", "deletion", "insertion")),
-            f"{one['above', 'mean']:.1%}",
-            f"{one['gap', 'mean']:.1e}",
-            f"{1e3 * one['seconds', 'mean']:.0f} ms",
+            *(f"{row[name, 'mean']:.4f} ± {row[name, 'sem']:.4f}" for name in ("area", "deletion", "insertion")),
+            f"{row['above', 'mean']:.1%}",
+            f"{row['gap', 'mean']:.1e}",
+            f"{1e3 * row['seconds', 'mean']:.0f} ms",
         ]
-        for method, one in by.iterrows()
+        for method, row in by.iterrows()
     ]
     header = ["method", "area over random", "deletion", "insertion", "above random to the sign change"]
-    return markdown([*header, "completeness gap", "time"], [[*line[:4], line[4], *line[5:]] for line in lines])
+    return markdown([*header, "completeness gap", "time"], lines)
 
 
 HEAD = """# {title}: heat maps and ablation
 
 Attributions of the expected probability of the true class, relative to the black image; the first test image of each
 class. Left: red raises the probability, blue lowers it. Middle: pixels whose 90 % interval contains zero are grey.
-Right: how much probability is lost as pixels are replaced by black, in the order of their attributions (blue) and on
-average over {orders:,} random orders (green, evaluated at {steps} counts); dotted where the sign of the attributions
-changes, red their sum. Pixels that are black already are left out of both orders, as in Appendix E.2.
+Right: the probability lost as pixels are replaced by black, in the order of their attributions (blue) and on average
+over {orders:,} random orders (green, evaluated at {steps} counts). The dotted line shows where the sign of the
+attributions changes, the red one their sum. Pixels that are black already are left out of both orders, as in Appendix
+E.2.
 """
 
 MODEL = """## {model}: accuracy {accuracy:.2%}
@@ -95,5 +96,5 @@ Over the first {count} test images, {orders} random orders each, mean ± standar
 
 TAIL = """Area: between the two curves, over the fraction of pixels replaced. Deletion (lower is better) and insertion
 (higher is better): area under the probability as pixels go, or come back, the most important first. Gradient x input
-and Captum (its default of 50 steps, GPyTorch's autograd, softmax averaged over 256 draws) explain the same models. The
+and Captum (its default of 50 steps, GPyTorch's autograd, softmax averaged over 256 draws) explain the same models. All
 numbers are in images.csv, pixels.csv, curves.csv and scores.csv."""

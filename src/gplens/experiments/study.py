@@ -8,43 +8,42 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-import gplens
-from gplens.adapters.registry import adapt
-from gplens.estimators import GPClassifier
-from gplens.experiments.ablation import Ablation, even_counts
-from gplens.experiments.metrics import order_of
-from gplens.experiments.pixels import on_pixels
+from gplens.experiments.ablation import Ablation, even_counts, order_of
+from gplens.experiments.image_models import on_pixels
+from gplens.explain import explain
+from gplens.links import Softmax
 from gplens.processes.process import Process
+from gplens.uncertainty import Samples
 
 LEVEL = 0.9
 EXACT = 1e-9
-"""Tolerance of the attributions of the images shown, whose curves end on their sum."""
+"""The tolerance of attributions of the images shown, on whose sum their curves end."""
 ROUGH = 3e-2
-"""Tolerance of the intervals, relative to the largest deviation: below the scatter of their draws."""
+"""The tolerance of intervals, relative to the largest deviation: below the scatter of their draws."""
 
 
 @final
 @dataclass(frozen=True)
 class Size:
-    """How much is computed."""
+    """How much an experiment computes."""
 
     images: int = 10
-    """Shown: the first of each class."""
+    """Images shown: the first of each class."""
     orders: int = 1000
-    """Random orders of each of them."""
+    """Random orders of each image shown."""
     draws: int = 1000
-    """Behind their intervals."""
+    """Draws behind the intervals of each image shown."""
     steps: int = 16
     """Counts of replaced pixels at which random curves and metrics are evaluated."""
     scored: int = 200
     """Images of the metrics: the first of the test set."""
     scored_orders: int = 50
-    """Random orders of each of them."""
+    """Random orders of each image of the metrics."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ImageStudy:
     """One image, explained and ablated. Curves are E S_c(x) - E S_c(replaced), as in the paper."""
 
     row: int
@@ -56,38 +55,36 @@ class Shown:
     high: Float[Tensor, " d"]
     nodes: int
     ordered: Float[Tensor, " s"]
-    """After 0, 1, ..., all pixels that differ from the baseline."""
+    """After 0, 1, ..., all pixels that differ from the baseline, in the order of their attributions."""
     counts: Int[Tensor, " r"]
     random: Float[Tensor, " r"]
-    """After so many of them, averaged over the random orders."""
+    """After `counts` pixels, averaged over random orders."""
 
     @property
     def sign_change(self) -> int:
-        """Pixels with a positive attribution."""
+        """The number of pixels with a positive attribution."""
         return int((self.values > 0).sum())
 
     @property
     def miss(self) -> float:
-        """End of the curve less the sum of attributions."""
+        """The end of the ordered curve less the sum of the attributions."""
         return float(self.ordered[-1] - self.values.sum())
 
 
-def show(
+def study(
     process: Process, x: Float[Tensor, " d"], row: int, label: int, size: Size, seed: int, dtype: torch.dtype
-) -> Shown:
+) -> ImageStudy:
     """Explain the pixels that differ from black, with intervals; replace them in order, and at random."""
     x0, free = torch.zeros_like(x), x != 0
-    own = on_pixels(process, x0, free)
-    explain = partial(
-        gplens.explain, own, x[None, free], baseline=0.0, likelihood=gplens.links.Softmax(), outputs=[label]
-    )
-    e, samples = explain(tolerance=EXACT), gplens.Samples(size.draws, seed=seed, joint=False)
-    low, high = explain(tolerance=ROUGH, uncertainty=samples).interval(LEVEL)
+    restricted = on_pixels(process, x0, free)
+    explain_pixels = partial(explain, restricted, x[None, free], baseline=0.0, likelihood=Softmax(), outputs=[label])
+    e, samples = explain_pixels(tolerance=EXACT), Samples(size.draws, seed=seed, joint=False)
+    low, high = explain_pixels(tolerance=ROUGH, uncertainty=samples).interval(LEVEL)
     ablation, rough = (Ablation.of(process, x, x0, label, dtype=kind) for kind in (torch.float64, dtype))
     removed = ablation.removed(order_of(e.values[0, 0]), torch.arange(ablation.pixels + 1))
     counts = even_counts(ablation.pixels, size.steps)
     at_random = rough.removed_at_random(size.orders, counts, seed)
-    return Shown(
+    return ImageStudy(
         row=row,
         label=label,
         probability=float(e.prediction),
@@ -103,17 +100,12 @@ def show(
 
 
 def _embedded(values: Float[Tensor, "1 1 p"], free: Tensor) -> Float[Tensor, " d"]:
-    """At their pixels, zero elsewhere."""
-    out = torch.zeros(len(free), dtype=values.dtype)
-    out[free] = values[0, 0]
-    return out
+    """Values at the free pixels, zero at all others."""
+    image = torch.zeros(len(free), dtype=values.dtype)
+    image[free] = values[0, 0]
+    return image
 
 
 def first_of_each(labels: Int[Tensor, " b"], count: int) -> list[int]:
-    """Rows of the first image of each class, for so many classes."""
+    """The rows of the first image of each class, for so many classes."""
     return [int((labels == label).nonzero()[0]) for label in labels.unique().tolist()[:count]]
-
-
-def read(model: GPClassifier, X: Float[Tensor, "b d"]) -> Process:
-    """The fitted model as gplens sees it, checked against GPyTorch at these images."""
-    return adapt(model, torch.cat([X, torch.zeros_like(X[:1])])).process

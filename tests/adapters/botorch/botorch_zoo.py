@@ -109,8 +109,8 @@ def warp() -> Any:
     """The tutorial on input warping: a Kumaraswamy distribution with its prior, learned with the kernel."""
     X, Y = hartmann()
     prior = LogNormalPrior(0.0, 0.75**0.5)
-    own = Warp(d=3, indices=[0, 1, 2], concentration1_prior=prior, concentration0_prior=prior)
-    return fit(SingleTaskGP(X, Y, input_transform=own))
+    subject = Warp(d=3, indices=[0, 1, 2], concentration1_prior=prior, concentration0_prior=prior)
+    return fit(SingleTaskGP(X, Y, input_transform=subject))
 
 
 def mixed() -> Any:
@@ -123,8 +123,8 @@ def mixed() -> Any:
 
 def tasks() -> Any:
     """The example of MultiTaskGP: two functions, and the column that says which."""
-    X, (one, two) = uniform(torch.tensor([[0.0, 0.0], [1.0, 1.0]]).double(), 24, 5), (10, 14)
-    task = torch.cat([torch.zeros(one, 1), torch.ones(two, 1)]).double()
+    X, (item, two) = uniform(torch.tensor([[0.0, 0.0], [1.0, 1.0]]).double(), 24, 5), (10, 14)
+    task = torch.cat([torch.zeros(item, 1), torch.ones(two, 1)]).double()
     Y = torch.sin(4 * X[:, :1]) + X[:, 1:] * (1 + task)
     torch.manual_seed(0)  # the correlations of tasks start at random
     return fit(MultiTaskGP(torch.cat([X, task], dim=-1), Y, task_feature=-1))
@@ -177,7 +177,7 @@ def drawn(*, warping: bool = False, **transforms: Any) -> Any:
     return model.eval()
 
 
-def printed(model: Any, X: Array) -> Array:
+def predicted(model: Any, X: Array) -> Array:
     """posterior(X).mean, averaged over draws of hyper-parameters, of a copy: it would change the mode of the model."""
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):
         mean = deepcopy(model).posterior(torch.as_tensor(X)).mean
@@ -197,9 +197,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
         return id(value), value.dtype, value.tolist()
     if isinstance(value, tuple | list):
-        return [_plain(own) for own in value]
+        return [_plain(subject) for subject in value]
     if isinstance(value, dict):
-        return {key: _plain(own) for key, own in value.items()}
+        return {key: _plain(subject) for key, subject in value.items()}
     return id(value)
 
 
@@ -208,7 +208,9 @@ def case(name: str, make: Callable[[], Any], X: Array, baseline: Array, **facts:
         with warnings.catch_warnings(action="ignore"):  # data that are not scaled, an optimiser that was stopped
             return Fitted(make(), X, baseline)
 
-    return HostCase(name, fitted, lambda own, X: printed(own.model, X), lambda own: tensors(own.model), **facts)
+    return HostCase(
+        name, fitted, lambda subject, X: predicted(subject.model, X), lambda subject: tensors(subject.model), **facts
+    )
 
 
 PLANE = np.array([[2.0, 11.0], [8.0, 3.0]]), np.array([-1.0, 4.0])

@@ -96,9 +96,9 @@ def exact(
     """An ExactGP; the likelihood may look at y."""
 
     def make(data: Data) -> tuple[GP, Any]:
-        own = likelihood(data.y)
+        subject = likelihood(data.y)
         features = network(data.x.shape[1]) if deep else None
-        return Exact(data.x, data.y, own, kernel(), mean(), features), own
+        return Exact(data.x, data.y, subject, kernel(), mean(), features), subject
 
     return Entry(name, make, **facts)
 

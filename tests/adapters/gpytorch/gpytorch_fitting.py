@@ -68,10 +68,10 @@ def fit(model: GP, likelihood: gpytorch.likelihoods.Likelihood, data: Data) -> N
 
 def _steppers(model: GP, likelihood: torch.nn.Module, count: int) -> list[torch.optim.Optimizer]:
     natural = any(isinstance(part, NATURAL) for part in model.modules())
-    own = list(model.variational_parameters()) if natural else []
-    seen = {id(parameter) for parameter in own}
-    every = {id(p): p for p in (*model.parameters(), *likelihood.parameters()) if id(p) not in seen}
+    subject = list(model.variational_parameters()) if natural else []
+    noticed = {id(parameter) for parameter in subject}
+    every = {id(p): p for p in (*model.parameters(), *likelihood.parameters()) if id(p) not in noticed}
     steppers: list[torch.optim.Optimizer] = [torch.optim.Adam(every.values(), lr=0.05)]
     if natural:
-        steppers.append(gpytorch.optim.NGD(own, num_data=count, lr=0.1))
+        steppers.append(gpytorch.optim.NGD(subject, num_data=count, lr=0.1))
     return steppers

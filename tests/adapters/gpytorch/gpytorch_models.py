@@ -32,8 +32,8 @@ class Exact(ExactGP):
         self.mean_module, self.covar_module, self.features = mean, kernel, features
 
     def forward(self, x: Tensor) -> MultivariateNormal:
-        seen = x if self.features is None else self.features(x)
-        return MultivariateNormal(self.mean_module(x), self.covar_module(seen))
+        noticed = x if self.features is None else self.features(x)
+        return MultivariateNormal(self.mean_module(x), self.covar_module(noticed))
 
 
 class Sparse(ApproximateGP):
@@ -53,13 +53,13 @@ class Sparse(ApproximateGP):
         features: Module | None = None,
     ) -> None:
         batch = torch.Size([] if latents is None else [latents])
-        own = strategy(self, Z, q(Z.shape[-2], batch_shape=batch), jitter_val=jitter)
-        super().__init__(wrap(own))
+        subject = strategy(self, Z, q(Z.shape[-2], batch_shape=batch), jitter_val=jitter)
+        super().__init__(wrap(subject))
         self.mean_module, self.covar_module, self.features = mean, kernel, features
 
     def forward(self, x: Tensor) -> MultivariateNormal:
-        seen = x if self.features is None else self.features(x)
-        return MultivariateNormal(self.mean_module(x), self.covar_module(seen))
+        noticed = x if self.features is None else self.features(x)
+        return MultivariateNormal(self.mean_module(x), self.covar_module(noticed))
 
 
 def tasks(count: int) -> Wrap:

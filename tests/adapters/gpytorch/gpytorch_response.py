@@ -17,7 +17,7 @@ CLOSED = (_GaussianLikelihoodBase, BernoulliLikelihood)
 """Likelihoods whose marginal the host has in closed form; those of the others it samples."""
 
 
-def printed(host: Host, f: MultivariateNormal) -> torch.distributions.Distribution:
+def predicted(host: Host, f: MultivariateNormal) -> torch.distributions.Distribution:
     """`likelihood(f)`; a fixed noise belongs to the training points and has to be told anew."""
     if isinstance(host.likelihood, FixedNoiseGaussianLikelihood):
         return host.likelihood(f, noise=torch.full_like(f.mean, float(host.likelihood.noise[0])))
@@ -31,7 +31,7 @@ def response(host: Host) -> Callable[[Tensor], Tensor]:
         with gpytorch.settings.fast_pred_var(False):
             f = host.model(x)
         if isinstance(host.likelihood, CLOSED):
-            return printed(host, f).mean
+            return predicted(host, f).mean
         if isinstance(host.likelihood, ExpPoisson):
             return torch.exp(f.mean + f.variance / 2)  # the log-normal mean, to the last digit
         return expectation(lambda values: host.likelihood.forward(values).mean, f.mean, f.variance)

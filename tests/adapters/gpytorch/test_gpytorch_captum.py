@@ -44,9 +44,9 @@ def test_values_equal_captum(entry: Entry) -> None:
 def test_predictions_are_the_numbers_that_the_host_prints(entry: Entry) -> None:
     ours, host = explained(entry), entry.double()
     with torch.no_grad():
-        prediction, start = (response(host)(x) for x in (host.data.inputs, host.data.baseline[None]))
+        prediction, origin = (response(host)(x) for x in (host.data.inputs, host.data.baseline[None]))
     assert (ours.prediction - prediction).abs().max() <= 1e-8
-    assert (ours.baseline_prediction - start).abs().max() <= 1e-8
+    assert (ours.baseline_prediction - origin).abs().max() <= 1e-8
 
 
 def test_the_latent_marginal_is_that_of_the_model_in_its_own_dtype(entry: Entry) -> None:
@@ -54,6 +54,6 @@ def test_the_latent_marginal_is_that_of_the_model_in_its_own_dtype(entry: Entry)
     host = entry.fresh()
     with torch.no_grad():
         f = host.model(host.data.inputs)
-    for target, own in ((gplens.targets.Latent(), f.mean), (gplens.targets.EpistemicVariance(), f.variance)):
-        found = gplens.explain(host.model, host.data.inputs, baseline=host.data.baseline, target=target)
-        assert (found.prediction - own.double()).abs().max() <= (2e-4 if entry.single else 1e-8)
+    for target, subject in ((gplens.targets.Latent(), f.mean), (gplens.targets.EpistemicVariance(), f.variance)):
+        result = gplens.explain(host.model, host.data.inputs, baseline=host.data.baseline, target=target)
+        assert (result.prediction - subject.double()).abs().max() <= (2e-4 if entry.single else 1e-8)

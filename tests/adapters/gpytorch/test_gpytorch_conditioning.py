@@ -42,14 +42,14 @@ def sparse(Z: Tensor, strategy: Any = VariationalStrategy, lengthscale: float = 
 
 
 def agrees_with_the_host(model: Any, likelihood: Any, limit: float) -> gplens.Explanation:
-    found = gplens.explain(model, INPUTS, baseline=0.0, likelihood=likelihood, tolerance=1e-8)
+    result = gplens.explain(model, INPUTS, baseline=0.0, likelihood=likelihood, tolerance=1e-8)
     with torch.no_grad():
         f = model(INPUTS)
     m, v = (gplens.explain(model, INPUTS, baseline=0.0, target=target) for target in (Latent(), EpistemicVariance()))
     assert (m.prediction - f.mean).abs().max() <= limit
     assert (v.prediction - f.variance).abs().max() <= limit
-    assert found.gap.abs().max() <= 1e-9
-    return found
+    assert result.gap.abs().max() <= 1e-9
+    return result
 
 
 @pytest.mark.parametrize("strategy", [VariationalStrategy, UnwhitenedVariationalStrategy], ids=lambda s: s.__name__)
@@ -74,10 +74,10 @@ def test_the_jitter_that_the_host_adds_in_distress_is_added_and_noted() -> None:
     likelihood.noise = 1e-18
     model = Exact(twice(0.0), Y.repeat(2), likelihood, ScaleKernel(RBFKernel()), ConstantMean()).double().eval()
     note = "K + noise was not positive definite; as the host does: A not p.d., added jitter of 1.0e-08 to the diagonal"
-    found = gplens.explain(model, INPUTS, baseline=0.0)
-    assert note in found.provenance.notes
+    result = gplens.explain(model, INPUTS, baseline=0.0)
+    assert note in result.provenance.notes
     with pytest.warns(NumericalWarning, match="added jitter of 1.0e-08"), torch.no_grad():
-        assert (found.prediction - model(INPUTS).mean).abs().max() <= 1e-10
+        assert (result.prediction - model(INPUTS).mean).abs().max() <= 1e-10
 
 
 class Negative(RBFKernel):
@@ -90,7 +90,7 @@ class Negative(RBFKernel):
 def test_a_matrix_that_no_jitter_saves_is_refused() -> None:
     model = Sparse(X, Negative(), ConstantMean()).double()
     model.variational_strategy.variational_params_initialized.fill_(1)
-    with pytest.raises(ArithmeticError, match="K of the inducing points of 10 points is not positive definite"):
+    with pytest.raises(ArithmeticError, match=r"K of the inducing points.* 10 points"):
         gplens.explain(model, INPUTS, baseline=0.0, likelihood=BernoulliLikelihood())
 
 
@@ -119,9 +119,9 @@ def test_inputs_that_coincide_give_no_warnings_of_the_host() -> None:
     """Training inputs, explained: a sum with a LinearKernel factorises K of the inputs, for no use of ours."""
     kernel = ScaleKernel(RBFKernel()) + LinearKernel()
     model = Exact(X, Y, GaussianLikelihood(), kernel, ConstantMean()).double()
-    found = gplens.explain(model, X[[0, 0, 1, 1]], baseline=X[0])
-    assert found.values[0].abs().max() == 0
-    assert torch.equal(found.values[2], found.values[3])
+    result = gplens.explain(model, X[[0, 0, 1, 1]], baseline=X[0])
+    assert result.values[0].abs().max() == 0
+    assert torch.equal(result.values[2], result.values[3])
 
 
 def test_a_float32_model_that_is_sure_of_everything_is_explained() -> None:
@@ -131,10 +131,10 @@ def test_a_float32_model_that_is_sure_of_everything_is_explained() -> None:
     likelihood.noise = 2e-4
     model = Exact(x, x.sin().sum(1), likelihood, ScaleKernel(RBFKernel()), ConstantMean())
     model.covar_module.base_kernel.lengthscale = 2.0
-    found = gplens.explain(model, x[:8], baseline=0.0)
+    result = gplens.explain(model, x[:8], baseline=0.0)
     model.eval()
     with torch.no_grad():
-        assert (found.prediction - model(x[:8]).mean.double()).abs().max() <= 1e-3
+        assert (result.prediction - model(x[:8]).mean.double()).abs().max() <= 1e-3
 
 
 def test_a_sum_of_which_the_data_leave_no_doubt_is_explained() -> None:
@@ -142,5 +142,5 @@ def test_a_sum_of_which_the_data_leave_no_doubt_is_explained() -> None:
     likelihood = GaussianLikelihood(noise_constraint=GreaterThan(1e-20)).double()
     likelihood.noise = 1e-18
     model = Exact(twice(0.0), Y.repeat(2), likelihood, ScaleKernel(LinearKernel()), ConstantMean()).double()
-    found = gplens.explain(model, INPUTS, baseline=0.0)
-    assert found.gap.abs().max() <= 1e-8
+    result = gplens.explain(model, INPUTS, baseline=0.0)
+    assert result.gap.abs().max() <= 1e-8

@@ -20,15 +20,15 @@ def case(entry: Entry) -> HostCase:
         host = entry.double()
         return Fitted(host.model, host.data.inputs.numpy(), host.data.baseline.numpy(), host.likelihood)
 
-    def printed(own: Fitted, X: Array) -> Array:
+    def predicted(subject: Fitted, X: Array) -> Array:
         with torch.no_grad():
-            return response(Host(own.model, own.likelihood, entry.build().data))(torch.tensor(X)).numpy()
+            return response(Host(subject.model, subject.likelihood, entry.build().data))(torch.tensor(X)).numpy()
 
-    def state(own: Fitted) -> dict[str, list[float]]:
-        modules = {"model": own.model, "likelihood": own.likelihood}
-        return {f"{part}.{name}": t.tolist() for part, one in modules.items() for name, t in one.state_dict().items()}
+    def state(subject: Fitted) -> dict[str, list[float]]:
+        modules = {"model": subject.model, "likelihood": subject.likelihood}
+        return {f"{part}.{name}": t.tolist() for part, item in modules.items() for name, t in item.state_dict().items()}
 
-    return HostCase(entry.name, fit, printed, state=state)
+    return HostCase(entry.name, fit, predicted, state=state)
 
 
 CASES = [case(BY_NAME[name]) for name in NAMES]

@@ -8,8 +8,7 @@ from gpytorch.means import ConstantMean
 from gpytorch_models import Sparse
 from torch import Tensor
 
-from gplens import Full, Mix, Stack, explain
-from gplens.adapters.registry import adapt
+from gplens import Full, Mix, Stack, explain, read
 from gplens.lines.line import Line
 from gplens.links import Probit
 from gplens.processes.process import Process
@@ -26,10 +25,10 @@ def law(process: Process, latent: int, covariance: Tensor, x: Tensor, x0: Tensor
 
 def model(kernel: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     torch.manual_seed(5)
-    own = Sparse(torch.randn(6, 3, dtype=dtype), kernel, ConstantMean()).to(dtype)
-    own.variational_strategy._variational_distribution.variational_mean.data.normal_()
-    own.variational_strategy.variational_params_initialized.fill_(1)
-    return own.eval()
+    subject = Sparse(torch.randn(6, 3, dtype=dtype), kernel, ConstantMean()).to(dtype)
+    subject.variational_strategy._variational_distribution.variational_mean.data.normal_()
+    subject.variational_strategy.variational_params_initialized.fill_(1)
+    return subject.eval()
 
 
 CASES = [
@@ -41,27 +40,29 @@ CASES = [
 @pytest.mark.parametrize(("name", "likelihood", "g"), CASES, ids=[name for name, *_ in CASES])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_sparse_models_satisfy_the_law(name: str, likelihood: object, g: Function, dtype: torch.dtype) -> None:
-    own, X = model(ScaleKernel(RBFKernel(ard_num_dims=3)), dtype), torch.randn(2, 3, dtype=torch.float64)
-    e = explain(own, X[:1], baseline=X[1], likelihood=likelihood(), uncertainty=Full(), tolerance=1e-8)  # type: ignore[operator]
+    subject, X = model(ScaleKernel(RBFKernel(ard_num_dims=3)), dtype), torch.randn(2, 3, dtype=torch.float64)
+    e = explain(subject, X[:1], baseline=X[1], likelihood=likelihood(), uncertainty=Full(), tolerance=1e-8)  # type: ignore[operator]
     assert e.covariance is not None
-    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], g)
+    law(read(subject, points=X).process, 0, e.covariance[0], X[0], X[1], g)
 
 
 def test_a_kernel_by_autograd_satisfies_the_law() -> None:
     torch.manual_seed(6)
-    own, X = (
+    subject, X = (
         model(SpectralMixtureKernel(num_mixtures=2, ard_num_dims=3), torch.float64),
         0.3 * torch.randn(2, 3).double(),
     )
-    e = explain(own, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full())
+    e = explain(
+        subject, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full()
+    )
     assert e.provenance.gradients == "autograd"
     assert e.covariance is not None
-    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])
+    law(read(subject, points=X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])
 
 
 def test_a_mix_of_tasks_satisfies_the_law() -> None:
     """As LMC makes it: the jitter of the mix is in v alone."""
-    parts = [adapt(model(RBFKernel(), torch.float64), torch.zeros(1, 3).double()).process for _ in range(2)]
+    parts = [read(model(RBFKernel(), torch.float64)).process for _ in range(2)]
     mix = Mix(Stack(tuple(parts)), torch.tensor([[1.0, -0.5], [0.3, 2.0]]).double(), jitter=1e-6)
     X = torch.randn(2, 3, dtype=torch.float64)
     e = explain(mix, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
@@ -73,11 +74,11 @@ def test_a_mix_of_tasks_satisfies_the_law() -> None:
 def test_tasks_that_gpytorch_mixes_satisfy_the_law() -> None:
     """A real LMCVariationalStrategy: two latent functions, three tasks."""
     torch.manual_seed(8)
-    own = Tasks().double().eval()
+    subject = Tasks().double().eval()
     X = torch.randn(2, 3, dtype=torch.float64)
-    process = adapt(own, X).process
+    process = read(subject, points=X).process
     assert isinstance(process, Mix)
-    e = explain(own, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
+    e = explain(subject, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
     assert e.covariance is not None
     assert e.covariance.shape == (1, 3, 3, 3)
     for task in range(3):
@@ -114,8 +115,10 @@ class Warped(gpytorch.kernels.Kernel):
 
 
 def test_a_kernel_that_a_user_wrote_satisfies_the_law() -> None:
-    own, X = model(ScaleKernel(Warped()), torch.float64), 0.3 * torch.randn(2, 3).double()
-    e = explain(own, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full())
+    subject, X = model(ScaleKernel(Warped()), torch.float64), 0.3 * torch.randn(2, 3).double()
+    e = explain(
+        subject, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full()
+    )
     assert e.provenance.gradients == "autograd"
     assert e.covariance is not None
-    law(adapt(own, X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])
+    law(read(subject, points=X).process, 0, e.covariance[0], X[0], X[1], G["Probit"])

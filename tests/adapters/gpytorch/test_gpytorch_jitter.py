@@ -21,18 +21,18 @@ def predicted(model: object, x: Tensor, target: gplens.targets.Target) -> Tensor
 @pytest.mark.parametrize("entry", EVERY_MODEL, ids=lambda entry: entry.name)
 def test_m_and_v_are_the_host_s_with_its_jitter(entry: Entry) -> None:
     """In float64, with the jitter of the model's own dtype, at inputs far and near."""
-    own, host = entry.fresh(), entry.double()
-    x = torch.cat([own.data.inputs, own.data.x[:3], 5 * own.data.inputs])
+    subject, host = entry.fresh(), entry.double()
+    x = torch.cat([subject.data.inputs, subject.data.x[:3], 5 * subject.data.inputs])
     with torch.no_grad():
         f = host.model(x.double())
-    assert (predicted(own.model, x, Latent()) - f.mean).abs().max() <= 1e-8
-    assert (predicted(own.model, x, EpistemicVariance()) - f.variance).abs().max() <= 1e-8
+    assert (predicted(subject.model, x, Latent()) - f.mean).abs().max() <= 1e-8
+    assert (predicted(subject.model, x, EpistemicVariance()) - f.variance).abs().max() <= 1e-8
 
 
 def jitter_notes(entry: Entry) -> list[str]:
     host = entry.fresh()
-    found = gplens.explain(host.model, host.data.inputs, baseline=0.0, target=Latent())
-    return [note for note in found.provenance.notes if note.startswith("jitter")]
+    result = gplens.explain(host.model, host.data.inputs, baseline=0.0, target=Latent())
+    return [note for note in result.provenance.notes if note.startswith("jitter")]
 
 
 @pytest.mark.parametrize("entry", VARIATIONAL, ids=lambda entry: entry.name)
@@ -49,10 +49,10 @@ def test_a_jitter_of_the_user_s_own_is_used(jitter: float, unwhitened: bool, sin
     if unwhitened:
         options["strategy"] = gpytorch.variational.UnwhitenedVariationalStrategy
     entry = sparse(f"jitter {jitter}", rbf_ard, options=options, single=single)
-    own, host = entry.fresh(), entry.double()
+    subject, host = entry.fresh(), entry.double()
     with torch.no_grad():
         v = host.model(host.data.inputs).variance
-    assert (predicted(own.model, own.data.inputs, EpistemicVariance()) - v).abs().max() <= 1e-8
+    assert (predicted(subject.model, subject.data.inputs, EpistemicVariance()) - v).abs().max() <= 1e-8
 
 
 @pytest.mark.parametrize("name", ["svgp rbf gaussian", "svgp rbf ard bernoulli float32", "lmc poisson"])

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gplens import links
 from gplens.adapters.gpytorch.likelihoods import recognise
-from gplens.adapters.registry import read_likelihood
+from gplens.adapters.reading import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 
 EVERY_LIKELIHOOD: list[tuple[Callable[[], Any], type[links.Link], type[links.Link] | None]] = [
@@ -63,8 +63,8 @@ def test_the_link_is_the_mean_of_forward(
 ) -> None:
     likelihood = trained(make()).double()
     f = torch.linspace(-12, 12, 97, dtype=torch.float64)
-    own = likelihood.forward(f).mean
-    assert ((link_of(likelihood)(f) - own).abs() <= 1e-12 * (1 + own.abs())).all()
+    subject = likelihood.forward(f).mean
+    assert ((link_of(likelihood)(f) - subject).abs() <= 1e-12 * (1 + subject.abs())).all()
 
 
 def test_the_second_moment_of_a_student_t_is_a_shifted_square() -> None:

@@ -1,5 +1,6 @@
 """Models that gplens cannot explain are refused, with what was got, what was wanted and what to do."""
 
+import re
 from typing import Any
 
 import gpytorch
@@ -46,20 +47,20 @@ def explain(model: Any, likelihood: Any = None, **options: Any) -> gplens.Explan
 def test_matern_one_half_has_no_derivative(entry: Any) -> None:
     host = entry.build()
     host.model.eval()(POINTS)
-    with pytest.raises(ValueError, match=r"nu=0.5.*no derivative at its support points.*nu=1.5 or nu=2.5"):
+    with pytest.raises(ValueError, match=r"MaternKernel\(nu=0.5\).*nu=1.5 or nu=2.5"):
         explain(host.model, host.likelihood)
 
 
 def test_a_variational_model_that_was_never_fitted() -> None:
     host = sparse("unfitted", rbf_ard).build()
-    with pytest.raises(ValueError, match=r"never initialised.*Fit it"):
+    with pytest.raises(ValueError, match="variational distribution"):
         explain(host.model, host.likelihood)
     assert int(host.model.variational_strategy.variational_params_initialized) == 0
 
 
 def test_an_exact_model_without_data() -> None:
     model = Exact(None, None, lik.GaussianLikelihood(), rbf_ard(), ConstantMean()).double()
-    with pytest.raises(ValueError, match=r"no training data.*Fit it first"):
+    with pytest.raises(ValueError, match=r"ExactGP.*training data"):
         explain(model)
 
 
@@ -82,19 +83,16 @@ class Blurred(Sparse):
 def test_a_call_that_does_more_is_refused_with_both_numbers() -> None:
     y = POINTS.sum(1)
     model = Shifted(POINTS, y, lik.GaussianLikelihood(), RBFKernel(), ConstantMean()).double()
-    with pytest.raises(
-        ValueError, match=r"The mean that gplens reads .* is (\S+) where the model .* predicts (\S+)\. "
-    ) as e:
+    with pytest.raises(ValueError, match="mean") as e:
         explain(model)
-    words = str(e.value).split()
-    ours, host = float(words[words.index("is") + 1]), float(words[words.index("predicts") + 1].rstrip("."))
+    ours, host, *_ = (float(number) for number in re.findall(r"-?\d+\.\d+(?:e[-+]\d+)?", str(e.value)))
     assert host - ours == pytest.approx(0.5, abs=1e-8)
 
 
 def test_another_variance_is_refused_too() -> None:
     model = Blurred(POINTS, RBFKernel(), ConstantMean()).double()
     model.eval()(POINTS + 1)
-    with pytest.raises(ValueError, match="The variance that gplens reads from the model is"):
+    with pytest.raises(ValueError, match=r"variance of 1\.000001 .* 2\.000002"):
         explain(model, lik.BernoulliLikelihood())
 
 
@@ -121,7 +119,7 @@ class Foreign(ApproximateGP):
 
 @pytest.mark.parametrize("kind", ["ciq", "decoupled", "batch decoupled"])
 def test_an_unknown_strategy(kind: str) -> None:
-    with pytest.raises(ValueError, match=r"VariationalStrategy is not understood; wanted was a VariationalStrategy"):
+    with pytest.raises(ValueError, match=r"UnwhitenedVariationalStrategy.* \w+VariationalStrategy;"):
         explain(Foreign(kind).double(), lik.GaussianLikelihood())
 
 
@@ -155,35 +153,35 @@ def test_a_batch_of_exact_models() -> None:
 @pytest.mark.parametrize("name", ["exact rbf ard", "svgp rbf gaussian", "tasks with kernels and points of their own"])
 def test_a_wrong_number_of_columns(name: str) -> None:
     host = BY_NAME[name].fresh()
-    with pytest.raises(ValueError, match="X has 4 columns; the model was fitted on 3"):
+    with pytest.raises(ValueError, match=r" 3 columns.* 4"):
         gplens.explain(host.model, torch.zeros(2, 4), baseline=0.0, likelihood=host.likelihood)
 
 
 def test_a_likelihood_of_another_number_of_tasks() -> None:
     host = BY_NAME["tasks that share kernel and points"].fresh()
-    with pytest.raises(ValueError, match="MultitaskGaussianLikelihood takes 3 latent functions; Sparse has 2"):
+    with pytest.raises(ValueError, match=r"(?=.*MultitaskGaussianLikelihood)(?=.* 3\b)(?=.* 2\b)"):
         explain(host.model, lik.MultitaskGaussianLikelihood(num_tasks=3))
 
 
 def test_another_likelihood_for_an_exact_model() -> None:
-    with pytest.raises(ValueError, match="fitted with GaussianLikelihood; BernoulliLikelihood does not fit"):
+    with pytest.raises(ValueError, match=r" GaussianLikelihood.* BernoulliLikelihood"):
         explain(BY_NAME["exact rbf ard"].fresh().model, lik.BernoulliLikelihood())
 
 
 def test_a_response_without_a_likelihood() -> None:
     model = BY_NAME["svgp rbf gaussian"].fresh().model
-    with pytest.raises(ValueError, match=r"needs a likelihood, and none was given.*Latent\(\)"):
+    with pytest.raises(ValueError, match=r"likelihood.*Latent\(\)"):
         explain(model)
     assert explain(model, target=Latent()).values.shape == (2, 3)
 
 
 def test_a_likelihood_that_is_none() -> None:
-    with pytest.raises(TypeError, match=r"cannot read a likelihood from a builtins\.str"):
+    with pytest.raises(TypeError, match=r"likelihood.*builtins\.str"):
         explain(BY_NAME["svgp rbf gaussian"].fresh().model, "poisson")
 
 
 def test_a_likelihood_with_a_batch_of_parameters() -> None:
-    with pytest.raises(ValueError, match=r"BetaLikelihood.forward\(\) gives means of shape \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"BetaLikelihood.forward\(\).*\(2, 3\)"):
         explain(
             BY_NAME["tasks that share kernel and points"].fresh().model,
             lik.BetaLikelihood(batch_shape=torch.Size([2])),
@@ -191,7 +189,7 @@ def test_a_likelihood_with_a_batch_of_parameters() -> None:
 
 
 def test_a_class_instead_of_a_model() -> None:
-    with pytest.raises(TypeError, match="Got the class Sparse; wanted was a fitted instance"):
+    with pytest.raises(TypeError, match="class Sparse"):
         explain(Sparse)
 
 
@@ -199,7 +197,7 @@ def test_a_model_of_another_family() -> None:
     class Deep(gpytorch.models.deep_gps.DeepGP):
         pass
 
-    with pytest.raises(TypeError, match="does not know how to read a Deep; wanted was an ExactGP"):
+    with pytest.raises(TypeError, match=r"ExactGP.* Deep"):
         explain(Deep())
 
 
@@ -207,12 +205,12 @@ def test_two_batch_axes() -> None:
     model = Sparse(POINTS, rbf_ard(), ConstantMean(), latents=2, wrap=tasks(2)).double()
     model.covar_module = ScaleKernel(RBFKernel(batch_shape=torch.Size([3, 2])), batch_shape=torch.Size([3, 2]))
     model.double().variational_strategy.base_variational_strategy.variational_params_initialized.fill_(1)
-    with pytest.raises(ValueError, match="one batch axis at the most"):
+    with pytest.raises(ValueError, match="batch axis"):
         explain(model, lik.BernoulliLikelihood())
 
 
 def test_a_piecewise_polynomial_of_order_zero_is_as_rough_as_matern_one_half() -> None:
     host = sparse("kinks", lambda: ScaleKernel(PiecewisePolynomialKernel(q=0))).build()
     host.model.eval()(POINTS)
-    with pytest.raises(ValueError, match=r"q=0\) has no derivative at its support points.*q=1, 2 or 3"):
+    with pytest.raises(ValueError, match=r"q=0\).*q=1, 2 or 3"):
         explain(host.model, host.likelihood)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from gpytorch_entries import Host, exact
-from gpytorch_response import printed
+from gpytorch_response import predicted
 from gpytorch_zoo import BY_NAME, rbf_ard
 from scipy import stats
 from torch import Tensor
@@ -50,19 +50,19 @@ def explain(host: Host, target: Target) -> gplens.Explanation:
 
 def agrees(name: str, target: Target, T: Callable[[Host], Callable[[Tensor], Tensor]]) -> None:
     """Predictions to 1e-8, and attributions to the default tolerance, of T through the host in float64."""
-    found, host = explain(BY_NAME[name].fresh(), target), BY_NAME[name].double()
+    result, host = explain(BY_NAME[name].fresh(), target), BY_NAME[name].double()
     x, x0 = host.data.inputs, host.data.baseline
     with torch.no_grad():
-        assert (found.prediction - T(host)(x)).abs().max() <= 1e-8
-        assert (found.baseline_prediction - T(host)(x0[None])).abs().max() <= 1e-8
+        assert (result.prediction - T(host)(x)).abs().max() <= 1e-8
+        assert (result.baseline_prediction - T(host)(x0[None])).abs().max() <= 1e-8
     oracle = integrated_gradients(T(host), x, x0)
-    assert (found.values - oracle).abs().max() <= 1e-6 * oracle.abs().max()
+    assert (result.values - oracle).abs().max() <= 1e-6 * oracle.abs().max()
 
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_predictive_variance_is_the_host_s_own(name: str) -> None:
     """v + noise for a Gaussian, p (1 - p) for a Bernoulli."""
-    agrees(name, PredictiveVariance(), lambda host: lambda x: printed(host, host.model(x)).variance)
+    agrees(name, PredictiveVariance(), lambda host: lambda x: predicted(host, host.model(x)).variance)
 
 
 def total_variance(host: Host) -> Callable[[Tensor], Tensor]:
@@ -101,9 +101,9 @@ def marginals(name: str) -> tuple[np.ndarray, np.ndarray, Host]:
 def test_exceeds_with_gaussian_noise_is_the_normal_tail(name: str, t: float) -> None:
     m, v, host = marginals(name)
     tail = stats.norm.sf(t, loc=m, scale=np.sqrt(v + host.likelihood.noise.item()))
-    found = explain(BY_NAME[name].fresh(), Exceeds(t))
-    assert found.prediction.numpy() == pytest.approx(tail, abs=1e-8)
-    assert found.gap.abs().max() <= 1e-6 * found.values.abs().max() + 1e-10
+    result = explain(BY_NAME[name].fresh(), Exceeds(t))
+    assert result.prediction.numpy() == pytest.approx(tail, abs=1e-8)
+    assert result.gap.abs().max() <= 1e-6 * result.values.abs().max() + 1e-10
 
 
 def test_exceeds_takes_the_noise_of_each_task() -> None:
@@ -146,20 +146,20 @@ def test_exceeds_one_half_of_a_class_is_its_probability() -> None:
 @pytest.mark.parametrize(("t", "tail"), [(-1.0, 1.0), (1.0, 0.0), (2.5, 0.0)])
 def test_exceeds_knows_where_the_support_ends(t: float, tail: float) -> None:
     """A class is 0 or 1."""
-    found = explain(BY_NAME["svgp matern32 bernoulli mean-field"].fresh(), Exceeds(t))
-    assert found.prediction.tolist() == pytest.approx([tail] * len(found), abs=1e-12)
-    assert found.values.abs().max() <= 1e-12
+    result = explain(BY_NAME["svgp matern32 bernoulli mean-field"].fresh(), Exceeds(t))
+    assert result.prediction.tolist() == pytest.approx([tail] * len(result), abs=1e-12)
+    assert result.values.abs().max() <= 1e-12
 
 
 @pytest.mark.parametrize("name", ["svgp periodic beta", "svgp cosine student-t float32"])
 def test_exceeds_without_a_cdf_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"torch has no cdf of (Beta|StudentT).*Custom"):
+    with pytest.raises(ValueError, match=r"cdf.*(Beta|StudentT).*Custom"):
         explain(BY_NAME[name].fresh(), Exceeds(0.5))
 
 
 @pytest.mark.parametrize(("target", "what"), [(PredictiveVariance(), r"Var\[y\|f\]"), (Exceeds(0.1), r"P\(y > t\|f\)")])
 def test_noise_that_is_known_at_the_training_points_alone_is_refused(target: Target, what: str) -> None:
-    with pytest.raises(ValueError, match=rf"FixedNoiseGaussianLikelihood does not give {what}"):
+    with pytest.raises(ValueError, match=rf"(?=.*FixedNoiseGaussianLikelihood)(?=.*{what})"):
         explain(BY_NAME["exact matern32 uneven noise"].fresh(), target)
 
 

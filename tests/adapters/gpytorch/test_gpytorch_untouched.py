@@ -47,9 +47,9 @@ STATES = [as_fitted, in_training, with_gradients, called_with_a_graph, called_in
 
 def settings() -> dict[str, dict[str, Any]]:
     """Every number and switch of gpytorch.settings."""
-    classes = {name: one for name, one in vars(gpytorch.settings).items() if isinstance(one, type)}
+    classes = {name: item for name, item in vars(gpytorch.settings).items() if isinstance(item, type)}
     plain = (bool, int, float, str, type(None), torch.dtype)
-    return {name: {k: v for k, v in vars(one).items() if isinstance(v, plain)} for name, one in classes.items()}
+    return {name: {k: v for k, v in vars(item).items() if isinstance(v, plain)} for name, item in classes.items()}
 
 
 def look(module: torch.nn.Module) -> dict[str, Any]:
@@ -90,9 +90,9 @@ def test_the_model_is_left_as_it_was(entry: Entry, state: Callable[[Host], None]
     host = entry.fresh()
     state(host)
     before = look(host.model), look(host.likelihood), world()
-    found = explain(host)
+    result = explain(host)
     assert (look(host.model), look(host.likelihood), world()) == before
-    assert torch.equal(found.values, values(entry))
+    assert torch.equal(result.values, values(entry))
 
 
 @each_model
@@ -100,10 +100,10 @@ def test_the_model_is_left_as_it_was(entry: Entry, state: Callable[[Host], None]
 def test_the_values_do_not_depend_on_the_grad_mode_of_the_caller(entry: Entry, mode: Callable[[], Any]) -> None:
     host = entry.fresh()
     with mode():
-        found = gplens.explain(
+        result = gplens.explain(
             host.model, host.data.inputs.clone(), baseline=host.data.baseline.clone(), likelihood=host.likelihood
         )
-    assert torch.equal(found.values, values(entry))
+    assert torch.equal(result.values, values(entry))
 
 
 def test_a_failed_explanation_leaves_the_model_as_it_was() -> None:

@@ -39,15 +39,15 @@ def case(
     name: str,
     model: Callable[[], Any],
     data: Callable[[], Data],
-    printed: Callable[[Any, Array], Array] = lambda model, X: model.predict(X),
+    predicted: Callable[[Any, Array], Array] = lambda model, X: model.predict(X),
     **facts: Any,
 ) -> HostCase:
     def fitted() -> Fitted:
         X, y = data()
-        own = fit(model(), X, y)
-        return Fitted(own, X[[1, -2, len(X) // 2]] + 0.03 * X.std(0), X.mean(0))
+        subject = fit(model(), X, y)
+        return Fitted(subject, X[[1, -2, len(X) // 2]] + 0.03 * X.std(0), X.mean(0))
 
-    return HostCase(name, fitted, lambda own, X: printed(own.model, X), **facts)
+    return HostCase(name, fitted, lambda subject, X: predicted(subject.model, X), **facts)
 
 
 def probability(model: Any, X: Array) -> Array:
@@ -145,9 +145,9 @@ REGRESSORS = [
 def classifier(
     name: str, kernel: Kernel | None, data: Callable[[], Data], classes: int = 2, **options: Any
 ) -> HostCase:
-    printed = probability if classes == 2 else probabilities
+    predicted = probability if classes == 2 else probabilities
     facts = {"panels": options.pop("panels", 8), "error_bars": classes == 2}
-    return case(name, lambda: Classifier(kernel, random_state=0, **options), data, printed, **facts)
+    return case(name, lambda: Classifier(kernel, random_state=0, **options), data, predicted, **facts)
 
 
 CLASSIFIERS = [
@@ -199,4 +199,4 @@ PIPELINES = [
 ]
 
 EVERY_MODEL: list[HostCase] = [*REGRESSORS, *CLASSIFIERS, *PIPELINES]  # joining this list is joining the contract
-BY_NAME = {own.name: own for own in EVERY_MODEL}
+BY_NAME = {subject.name: subject for subject in EVERY_MODEL}

@@ -64,7 +64,9 @@ def test_values_and_derivatives_are_the_hosts(kernel: host.Kernel) -> None:
 
 def test_no_kernel_of_the_library_was_forgotten() -> None:
     """Everything that it exports is translated, or refused by name."""
-    every = {one for one in vars(host).values() if isinstance(one, type) and issubclass(one, host.Kernel)} - ABSTRACT
+    every = {
+        item for item in vars(host).values() if isinstance(item, type) and issubclass(item, host.Kernel)
+    } - ABSTRACT
     assert every == set(TRANSLATIONS)
     tried = {type(part) for kernel in [*EXACT, *AUTOGRAD] for part in (kernel, *_parts(kernel))}
     assert tried == every - {host.CompoundKernel}
@@ -93,12 +95,12 @@ class Own(host.RBF):
 
 
 REFUSALS = {
-    "rough": (host.Matern(nu=0.5), r"Matern\(nu=0.5\) has no derivative .* nu=1.5 or nu=2.5"),
-    "subclass": (Own(), r"Own is not one of scikit-learn's own kernels.*Posterior.from_arrays"),
-    "compound": (host.CompoundKernel([host.RBF()]), "list of kernels"),
-    "laplacian": (host.RBF() * host.PairwiseKernel(metric="laplacian"), "kink at every support point"),
-    "chi2": (host.PairwiseKernel(metric="chi2"), "one sign alone"),
-    "callable": (host.PairwiseKernel(metric=lambda x, y: x @ y), "function of the user's"),
+    "rough": (host.Matern(nu=0.5), r"Matern\(nu=0.5\).*nu=1.5 or nu=2.5"),
+    "subclass": (Own(), r"RBF.* Own,.*Posterior.from_arrays"),
+    "compound": (host.CompoundKernel([host.RBF()]), "CompoundKernel"),
+    "laplacian": (host.RBF() * host.PairwiseKernel(metric="laplacian"), "laplacian"),
+    "chi2": (host.PairwiseKernel(metric="chi2"), "chi2"),
+    "callable": (host.PairwiseKernel(metric=lambda x, y: x @ y), "function"),
     "too smooth": (host.Matern(nu=40.0), "gplens.kernels.RBF"),
 }
 

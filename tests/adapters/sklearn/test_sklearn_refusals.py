@@ -60,26 +60,26 @@ def growing() -> GaussianProcessClassifier:
 
 
 CASES = {
-    "unfitted regressor": (GaussianProcessRegressor(), None, "never fitted: it predicts its prior"),
-    "unfitted classifier": (GaussianProcessClassifier(), None, "never fitted"),
+    "unfitted regressor": (GaussianProcessRegressor(), None, r"GaussianProcessRegressor.*fit\(X, y\)"),
+    "unfitted classifier": (GaussianProcessClassifier(), None, r"GaussianProcessClassifier.*fit\(X, y\)"),
     "pairs of classes": (
         GaussianProcessClassifier(RBF(), multi_class="one_vs_one", optimizer=None),
         iris,
-        r"no predict_proba.*one_vs_rest.*estimators_\[0\]",
+        r"one_vs_rest.* 3 .*estimators_\[0\]",
     ),
-    "noise that grows": (growing(), moons, "Add the WhiteKernel"),
-    "other prediction": (Doubled(RBF(), alpha=0.1, optimizer=None), plane, "where the model itself predicts"),
-    "other probabilities": (Tempered(RBF(), optimizer=None), moons, "probability that gplens reads from the model"),
+    "noise that grows": (growing(), moons, "WhiteKernel"),
+    "other prediction": (Doubled(RBF(), alpha=0.1, optimizer=None), plane, "mean of"),
+    "other probabilities": (Tempered(RBF(), optimizer=None), moons, "probability of"),
     "polynomial features": (
         piped(PolynomialFeatures()),
         plane,
-        r"PolynomialFeatures is not known to be affine.*\[:-1\]",
+        r"PolynomialFeatures.*\[:-1\]",
     ),
-    "power transformer": (piped(PowerTransformer()), plane, "PowerTransformer is not known to be affine"),
-    "own function": (piped(FunctionTransformer(np.sin)), plane, "FunctionTransformer is not known to be affine"),
+    "power transformer": (piped(PowerTransformer()), plane, "affine.*PowerTransformer"),
+    "own function": (piped(FunctionTransformer(np.sin)), plane, "affine.*FunctionTransformer"),
     "unfitted pipeline": (piped(MinMaxScaler()), None, "MinMaxScaler .* not fitted"),
-    "structured inputs": (GaussianProcessRegressor(Sequences(), optimizer=None), words, "Sequences is not one of"),
-    "clipped": (piped(MinMaxScaler(clip=True)), plane, r"clip=True\) has a kink"),
+    "structured inputs": (GaussianProcessRegressor(Sequences(), optimizer=None), words, "RBF.* Sequences"),
+    "clipped": (piped(MinMaxScaler(clip=True)), plane, r"MinMaxScaler\(clip=True\)"),
 }
 
 
@@ -95,21 +95,21 @@ def test_refused_with_the_remedy(name: str) -> None:
 def test_other_estimators_are_named() -> None:
     X, y = plane()
     for model in (Ridge().fit(X, y), make_pipeline(MinMaxScaler(), Ridge()).fit(X, y)):
-        with pytest.raises(TypeError, match="does not know how to read a Ridge"):
+        with pytest.raises(TypeError, match=r"GaussianProcessRegressor.* Ridge"):
             gplens.explain(model, X, baseline=0.0)
 
 
 @pytest.mark.parametrize("name", ["two targets", "iris", "standardised"])
 def test_the_number_of_columns_is_checked(name: str) -> None:
-    own = fitted(BY_NAME[name])
-    with pytest.raises(ValueError, match=r"X has 2 columns; the model was fitted on [34]"):
-        gplens.explain(own.model, own.X[:, :2], baseline=0.0)
+    subject = fitted(BY_NAME[name])
+    with pytest.raises(ValueError, match=r" [34] columns.* 2"):
+        gplens.explain(subject.model, subject.X[:, :2], baseline=0.0)
 
 
 def test_a_regressor_keeps_its_likelihood() -> None:
-    own = fitted(BY_NAME["two targets"])
-    with pytest.raises(ValueError, match="was fitted with GaussianProcessRegressor's Gaussian"):
-        gplens.explain(own.model, own.X, baseline=0.0, likelihood=links.Exp())
+    subject = fitted(BY_NAME["two targets"])
+    with pytest.raises(ValueError, match=r"GaussianProcessRegressor's Gaussian.*Exp\(\)"):
+        gplens.explain(subject.model, subject.X, baseline=0.0, likelihood=links.Exp())
 
 
 def test_one_pair_of_a_one_versus_one_classifier_can_be_explained() -> None:

@@ -8,13 +8,11 @@ from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from gpytorch.means import ConstantMean, ZeroMean
 from gpytorch.variational import NaturalVariationalDistribution
 
+from gplens.estimators.gp_models import Sparse, kernel_of
 from gplens.estimators.likelihoods import LogPoisson, SquaredScale, expected_log_prob
-from gplens.estimators.models import Sparse, kernel_of
-from gplens.estimators.training.batches import Batches, generator_of
 from gplens.estimators.training.bound import features
-from gplens.estimators.training.inducing import first, kmeans
-from gplens.estimators.training.posterior import Factored, Natural
-from gplens.estimators.training.start import Sites, least_squares
+from gplens.estimators.training.q_of_u import Factored, Natural, Sites, least_squares
+from gplens.estimators.training.rows import Batches, first, kmeans
 
 RNG = torch.Generator().manual_seed(0)
 X = torch.randn(40, 2, generator=RNG, dtype=torch.float64)
@@ -59,10 +57,10 @@ def test_marginals_of_several_latent_functions_are_gpytorchs(kernels: int | None
 def test_a_natural_step_is_that_of_gpytorchs_optimiser(rate: float) -> None:
     model, likelihood, (h, P) = _model(), BernoulliLikelihood(), _q(1)
     ours = Natural(h, P)
-    found = features(model, X)
-    m, v = (tensor.detach().requires_grad_() for tensor in ours.gaussian().marginals(found))
+    rows = features(model, X)
+    m, v = (tensor.detach().requires_grad_() for tensor in ours.gaussian().marginals(rows))
     partials = torch.autograd.grad(expected_log_prob(likelihood, Y, m, v, RNG).sum(), (m, v))
-    ours.step(found, m, (partials[0], partials[1]), rate, 1.0)
+    ours.step(rows, m, (partials[0], partials[1]), rate, 1.0)
 
     host = NaturalVariationalDistribution(6).double()
     host.natural_vec.data, host.natural_mat.data = h[0].clone(), -P[0] / 2
@@ -79,10 +77,10 @@ def test_least_squares_is_the_optimum_for_gaussian_observations() -> None:
     model, likelihood = _model(), GaussianLikelihood().double()
     noise = float(likelihood.noise.detach())
     h, P = least_squares(model, X, Sites(Y[None], torch.full_like(Y, 1 / noise)))
-    q, found = Natural(h, P), features(model, X)
-    m, v = (tensor.detach().requires_grad_() for tensor in q.gaussian().marginals(found))
+    q, rows = Natural(h, P), features(model, X)
+    m, v = (tensor.detach().requires_grad_() for tensor in q.gaussian().marginals(rows))
     partials = torch.autograd.grad(expected_log_prob(likelihood, Y, m, v, RNG).sum(), (m, v))
-    q.step(found, m, (partials[0], partials[1]), 1.0, 1.0)
+    q.step(rows, m, (partials[0], partials[1]), 1.0, 1.0)
     torch.testing.assert_close(q.h, h)
     torch.testing.assert_close(q.P, P)
 
@@ -126,10 +124,15 @@ def test_every_row_is_seen_once_in_a_pass_and_in_another_order_in_the_next() -> 
 
 
 def test_inducing_points_start_where_they_are_said_to() -> None:
-    assert torch.equal(first(X, 5, RNG), X[:5])
+    assert torch.equal(first(X, 5, seed=0), X[:5])
     spots = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], dtype=torch.float64)
     clusters = spots.repeat(50, 1) + 0.1 * torch.randn(150, 2, generator=RNG, dtype=torch.float64)
-    Z = kmeans(clusters, 30, generator_of(0, 0))
+    Z = kmeans(clusters, 30, seed=0)
+    assert torch.equal(kmeans(clusters, 30, seed=0), Z)
+    assert not torch.equal(kmeans(clusters, 30, seed=1), Z)
     assert torch.cdist(Z, spots).min(1).values.max() < 0.5
     assert torch.cdist(spots, Z).min(1).values.max() < 0.2
-    assert len(kmeans(spots.repeat(9, 1), 5, generator_of(0, 0))) == 3
+    assert torch.equal(kmeans(spots.repeat(9, 1), 5, seed=0).unique(dim=0), spots.unique(dim=0))
+    assert not torch.equal(Z.unique(dim=0), Z)  # in random order
+    rare = torch.cat([spots[:2].repeat(3000, 1), spots[2:], spots[2:] + 1, spots[2:] + 2])  # few different rows
+    assert len(kmeans(rare, 4, seed=0).unique(dim=0)) == len(kmeans(rare, 4, seed=0)) <= 4

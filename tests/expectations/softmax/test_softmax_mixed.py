@@ -18,9 +18,8 @@ from gplens.expectations.softmax.sampled import (
     MixedSoftmax,
     SampledSoftmax,
     SoftmaxMonteCarlo,
-    averages,
-    correlated,
 )
+from gplens.expectations.softmax.sampled import _averages as averages
 from gplens.processes.process import Marginals
 from messages import naming
 from rounding import assert_rounded
@@ -121,8 +120,8 @@ def jitter(variance: float, outputs: int) -> Float[Tensor, "c c"]:
 @pytest.mark.slow
 def test_a_mix_of_a_mix_with_jitter_agrees_with_a_million_draws() -> None:
     """S(M (M2 f + sqrt(0.5) e) + sqrt(0.3) e2), as an LMC does: the jitter of both mixes reaches the logits."""
-    outer = MixedSoftmax(torch.eye(4, dtype=torch.float64), points=1024).mixed(M, jitter(0.3, 4))
-    ours = replicates(outer.mixed(INNER, jitter(0.5, 3)), m[:2, :2], v[:2, :2])
+    outer = MixedSoftmax(torch.eye(4, dtype=torch.float64), points=1024).of_mixes(M, jitter(0.3, 4))
+    ours = replicates(outer.of_mixes(INNER, jitter(0.5, 3)), m[:2, :2], v[:2, :2])
     generator, count = torch.Generator().manual_seed(9), 1_000_000
     z, first, second = (torch.randn(count, k, generator=generator, dtype=torch.float64) for k in (2, 3, 4))
     both = M @ INNER
@@ -137,7 +136,7 @@ def test_a_mix_of_a_mix_with_jitter_agrees_with_a_million_draws() -> None:
 
 
 def test_independent_logits_of_common_latents_become_a_mix() -> None:
-    mixed = correlated(correlated(Softmax(), M, jitter(0.3, 4)), INNER, jitter(0.5, 3))
+    mixed = Softmax().of_mixes(M, jitter(0.3, 4)).of_mixes(INNER, jitter(0.5, 3))
     assert isinstance(mixed, MixedSoftmax)
     assert mixed.noise is not None
     torch.testing.assert_close(mixed.weights, M @ INNER)
@@ -149,7 +148,7 @@ def test_mixing_refuses_what_it_has_no_form_for() -> None:
     with pytest.raises(ValueError, match=naming(3, 2)):
         MixedSoftmax(M).count(2)
     with pytest.raises(ValueError, match=naming("SoftmaxMonteCarlo", "links.Softmax()")):
-        correlated(SoftmaxMonteCarlo(40, seed=0), M, M[:, :0])
+        SoftmaxMonteCarlo(40, seed=0).of_mixes(M, M[:, :0])
     for samples in (0, 7, 30):
         with pytest.raises(ValueError, match=naming("SoftmaxMonteCarlo", 20, samples)):
             SoftmaxMonteCarlo(samples, seed=0)

@@ -1,4 +1,4 @@
-"""BoTorch's input transforms: an affine map, a smooth one, or refused."""
+"""BoTorch's input transforms: affine maps, smooth ones, and those that are refused."""
 
 from collections.abc import Callable
 from functools import singledispatch
@@ -19,7 +19,7 @@ from botorch.models.transforms.input import (
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.registry import compare
+from gplens.adapters.reading import compare_numbers
 from gplens.processes.transformed import AffineMap
 
 SAME = 1e-9
@@ -28,16 +28,16 @@ Smooth = Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
 
 
 def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
-    """The map from raw inputs to those of the kernel, compared with the host's own; None where it is no affine one."""
+    """The map from raw inputs to those of the kernel, compared with the host's own; None where it is not affine."""
     transform = getattr(model, "input_transform", None)
     if transform is None:
         return AffineMap.identity(points.shape[1])
-    found = read_transform(transform, points.shape[1])
-    if found is not None:
+    affine = read_transform(transform, points.shape[1])
+    if affine is not None:
         host = model.transform_inputs(points)
-        limit = SAME * (1 + host.abs().max())
-        compare("transformed input", found(points), host, limit, "A subclass may have changed the input transform.")
-    return found
+        limit, hint = SAME * (1 + host.abs().max()), "A subclass may have changed the input transform."
+        compare_numbers("transformed input", affine(points), host, limit, hint)
+    return affine
 
 
 def smooth_inputs(model: Any, index: int) -> Smooth:
@@ -49,9 +49,9 @@ def smooth_inputs(model: Any, index: int) -> Smooth:
         if not bool(x.isfinite().all()):
             row, column = (~x.isfinite()).nonzero()[0].tolist()
             raise ValueError(
-                f"The model's input transform makes {float(x[row, column]):g} of {float(X[row, column]):g} in feature "
-                f"{column}, somewhere on a path from baseline to input. Choose inputs and a baseline between which it "
-                "is defined: above zero for a logarithm."
+                f"expected finite numbers from the model's input transform, got {float(x[row, column]):g} for "
+                f"{float(X[row, column]):g} in feature {column}, on a path from a baseline to an input; choose inputs "
+                "and a baseline between which the transform is defined: above zero for a logarithm."
             )
         return x
 
@@ -62,8 +62,8 @@ def smooth_inputs(model: Any, index: int) -> Smooth:
 def read_transform(transform: InputTransform, features: int) -> AffineMap | None:
     """x' = x W + offset; None for a smooth transform that is no such map; an error for one without a derivative."""
     raise ValueError(
-        f"The input transform {type(transform).__name__} is not known to have a derivative. Wanted were Normalize, "
-        "InputStandardize, FilterFeatures, Log10, Warp, and chains of these. Transform the inputs before the model is "
+        "expected the input transforms Normalize, InputStandardize, FilterFeatures, Log10, Warp, or chains of these, "
+        f"got {type(transform).__name__}, which may have no derivative; transform the inputs before the model is "
         "fitted, and explain it in those."
     )
 
@@ -75,13 +75,13 @@ def _(transform: AffineInputTransform, features: int) -> AffineMap | None:
     scale, offset = transform.coefficient, transform.offset
     if scale.ndim > 2 or offset.ndim > 2:
         raise ValueError(
-            f"{type(transform).__name__} has batch shape {tuple(transform.batch_shape)}: one map for each model of a "
-            "batch. Explain the models one by one."
+            f"expected one {type(transform).__name__} for the model, got batch shape {tuple(transform.batch_shape)}; "
+            "explain the models of a batch one by one."
         )
     columns = getattr(transform, "indices", None)
-    own = torch.arange(features) if columns is None else columns
+    columns = torch.arange(features) if columns is None else columns
     rate, shift = torch.ones(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64)
-    rate[own], shift[own] = scale[0], offset[0]
+    rate[columns], shift[columns] = scale[0], offset[0]
     return AffineMap(torch.diag(rate), shift) if transform.reverse else AffineMap(torch.diag(1 / rate), -shift / rate)
 
 
@@ -100,27 +100,26 @@ def _(transform: Log10 | Warp, features: int) -> AffineMap | None:
 
 @read_transform.register
 def _(transform: ChainedInputTransform, features: int) -> AffineMap | None:
-    """AffineMap where all links of the chain are."""
     total = AffineMap.identity(features)
     for link in transform.values():
-        own = read_transform(link, features)
-        total = None if total is None or own is None else total.then(own)
-        features = features if own is None else len(own.offset)
+        affine = read_transform(link, features)
+        total = None if total is None or affine is None else total.then(affine)
+        features = features if affine is None else len(affine.offset)
     return total
 
 
 @read_transform.register
 def _(transform: Round, features: int) -> AffineMap | None:
     raise ValueError(
-        "The input transform Round makes the prediction a staircase, which has no derivative (BoTorch's own gradient "
-        "of it is that of the unrounded input). Fit the model on inputs that are rounded already, without Round, and "
-        "explain that one."
+        "expected an input transform with a derivative, got Round, which makes the prediction a staircase (BoTorch's "
+        "own gradient of it is that of the unrounded input); fit the model on inputs that are rounded already, "
+        "without Round, and explain that one."
     )
 
 
 @read_transform.register
 def _(transform: AppendFeatures | InputPerturbation, features: int) -> AffineMap | None:
     raise ValueError(
-        f"The input transform {type(transform).__name__} makes several inputs, or more columns, of each input. Explain "
-        "the model without it, in inputs that have the columns already."
+        f"expected an input transform from one input to one input, got {type(transform).__name__}, which makes several "
+        "inputs, or more columns, of each; explain the model without it, in inputs that have the columns already."
     )

@@ -1,105 +1,122 @@
-"""A model of BoTorch as parts: one for each model of a list, refused where its posterior is not understood."""
+"""Models of BoTorch: the parts of a model or of a list of models, side by side, refused where one is not supported."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from botorch.models.approximate_gp import ApproximateGPyTorchModel
 from botorch.models.gp_regression import SingleTaskGP
-from botorch.models.model import ModelList
+from botorch.models.kernels.categorical import CategoricalKernel
+from botorch.models.kernels.positive_index import PositiveIndexKernel
+from botorch.models.model import Model, ModelList
 from botorch.models.multitask import MultiTaskGP
 from gpytorch.models import ExactGP
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.botorch.copies import double_copy
-from gplens.adapters.botorch.exact import read_exact
-from gplens.adapters.botorch.inputs import read_inputs
-from gplens.adapters.botorch.outcomes import Outcome, read_outcome
-from gplens.adapters.botorch.part import Part
-from gplens.adapters.botorch.printed import check_printed, read_noise
-from gplens.adapters.botorch.tasks import check_tasks
-from gplens.adapters.botorch.variational import read_sparse
-from gplens.adapters.gpytorch.check import DOUBLE, SINGLE, prior_variance
-from gplens.adapters.gpytorch.copies import frozen_copy
-from gplens.expectations.elementwise import ExpectedLink
-from gplens.expectations.expectation import Expectation
+from gplens.adapters.botorch.latents import check_tasks
+from gplens.adapters.botorch.parts import likelihood_of, read_part
+from gplens.adapters.botorch.predictions import compare_list
+from gplens.adapters.gpytorch.kernels import TRANSLATIONS, discrete
+from gplens.adapters.gpytorch.prior import some_of
+from gplens.adapters.gpytorch.variational import base_strategy
+from gplens.adapters.reading import Reading, check_columns, read_model
 from gplens.expectations.hyperparameters import over_hyperparameters
-from gplens.processes.process import Process
+from gplens.processes.stack import Stack
 
+FAMILY = Model
+"""All of BoTorch's models, many of which inherit from GPyTorch's ExactGP first, are read here."""
 READ = (SingleTaskGP, MultiTaskGP, ApproximateGPyTorchModel)
 """With all that inherits from them. Fully Bayesian models are told by a flag: to import them is to import JAX."""
+TRANSLATIONS.update({CategoricalKernel: discrete, PositiveIndexKernel: discrete})
 
 
-def read_parts(model: Any, points: Float[Tensor, "k d"]) -> tuple[Part, ...]:
+@read_model.register
+def _(model: Model, points: Float[Tensor, "k d"] | None) -> Reading:
+    """Read every part, compare the shadows' posteriors, return; `compare` asks the live model, a list as a whole."""
+    x = _raw_points(model) if points is None else points
+    models = _parts_of(model)
+    for inner in models:
+        _check_points(inner, x)
+    parts = tuple(read_part(inner, x) for inner in models)
+    process = parts[0].process if len(parts) == 1 else Stack(tuple(part.process for part in parts))
+    draws = sum((part.draws for part in parts), ())
+    likelihood = likelihood_of(parts)
+    response = over_hyperparameters(likelihood.response, draws)
+    whole = partial(compare_list, model, process, response) if isinstance(model, ModelList) else None
+
+    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+        now = _parts_of(model)
+        if [id(inner) for inner in now] != [id(inner) for inner in models]:
+            raise ValueError(f"expected the {type(model).__name__} that was read, got one with other models inside.")
+        for inner in now:
+            _check_points(inner, points)
+        notes = dict.fromkeys(note for part in parts for note in part.compare(points))
+        if whole is not None:
+            whole(points)
+        return tuple(notes)
+
+    return Reading(
+        process,
+        type(model).__name__,
+        likelihood,
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        conjugate=all(part.conjugate for part in parts),
+        draws=None if all(count == 1 for count in draws) else draws,
+        compare=compare,
+    )
+
+
+def _parts_of(model: Any) -> list[Any]:
     """The model itself, or those of a list, at any depth."""
-    if _is(model, ModelList):
-        return sum((read_parts(own, points) for own in model.models), ())
+    if isinstance(model, ModelList):
+        return [part for inner in model.models for part in _parts_of(inner)]
     _check_supported(model)
-    return (_read_part(model, points),)
-
-
-def _read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
-    copy, sparse = double_copy(model), _is(model, ApproximateGPyTorchModel)
-    outputs = 1 if _is(model, MultiTaskGP) else copy.num_outputs
-    draws = (copy.num_mcmc_samples,) if copy._is_fully_bayesian else (1,) * outputs
-    inputs, outcome = read_inputs(copy, points), read_outcome(copy, outputs)
-    if sparse:
-        process, notes = read_sparse(copy, inputs, outcome, points)
-    else:
-        process, notes = read_exact(copy, sum(draws), inputs, outcome, points)
-    links = (outcome.link,) * sum(draws)
-    check = _check_against(model, copy, process, over_hyperparameters(ExpectedLink(links), draws), outcome, points)
-    return Part(process, links, read_noise(copy, points), draws, notes, check, conjugate=not sparse)
-
-
-def _check_against(
-    model: Any, copy: Any, process: Process, response: Expectation, outcome: Outcome, points: Float[Tensor, "k d"]
-) -> Callable[[Float[Tensor, "k d"]], tuple[str, ...]]:
-    """The comparison with the copy in float64, and with one in the model's own precision if that is another."""
-    same = next(model.parameters()).dtype == torch.float64
-    hosts = [(copy, DOUBLE)] if same else [(copy, DOUBLE), (frozen_copy(model), SINGLE)]
-    inner = copy.model if _is(copy, ApproximateGPyTorchModel) else copy
-    prior = prior_variance(inner, copy.transform_inputs(points)) * outcome.scale.max() ** 2
-
-    def check(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
-        return tuple(check_printed(host, process, response, points, limit, prior) for host, limit in hosts)
-
-    return check
+    return [model]
 
 
 def _check_supported(model: Any) -> None:
     name, bayesian = type(model).__name__, model._is_fully_bayesian
-    if not (_is(model, ExactGP) and not _is(model, MultiTaskGP) if bayesian else _is(model, *READ)):
+    batch: Any = model.batch_shape if isinstance(model, ExactGP) and not bayesian else ()
+    single = isinstance(model, ExactGP) and not isinstance(model, MultiTaskGP)
+    if not (single if bayesian else isinstance(model, READ)):
         raise TypeError(
-            f"gplens does not know how to read BoTorch's {name}; wanted was a SingleTaskGP or one of its kin, a "
-            "MixedSingleTaskGP, a MultiTaskGP, a SingleTaskVariationalGP, a fully Bayesian single-task GP, or a "
-            "ModelListGP of these."
+            "expected a SingleTaskGP or a model that inherits from it, a MixedSingleTaskGP, a MultiTaskGP, a "
+            "SingleTaskVariationalGP, a fully Bayesian single-task GP, or a ModelListGP of these, got BoTorch's "
+            f"{name}; fit one of these."
         )
     if bayesian and model.covar_module is None:
         raise ValueError(
-            f"The {name} has no draws of its hyper-parameters: it was never fitted, or put into training mode, which "
-            "throws them away. Call fit_fully_bayesian_model_nuts(model)."
+            f"expected a {name} with draws of its hyper-parameters, got one that was never fitted, or was put into "
+            "training mode, which throws them away; call fit_fully_bayesian_model_nuts(model)."
         )
-    if not bayesian and _is(model, ExactGP) and len(model.batch_shape):
-        batch = tuple(model.batch_shape)
-        raise ValueError(f"The {name} is a batch of models, of shape {batch}. Explain them one by one.")
+    if len(batch):
+        shape = tuple(batch)
+        raise ValueError(f"expected a single {name}, got a batch of shape {shape}; explain the models one by one.")
 
 
-def check_points(model: Any, points: Float[Tensor, "k d"]) -> None:
-    """Refuse inputs that are not the model's own."""
-    if _is(model, ModelList):
-        for own in model.models:
-            check_points(own, points)
-    if _is(model, MultiTaskGP):
+def _check_points(model: Any, points: Float[Tensor, "k d"]) -> None:
+    """Refuse inputs that are not the model's own. A variational model keeps nothing of its raw inputs to tell."""
+    if isinstance(model, MultiTaskGP):
         check_tasks(model, points)
-    if not _is(model, ExactGP):
-        return  # nothing is kept of the raw inputs: the transform, or the kernel, will tell
-    raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
-    if raw.shape[-1] != points.shape[1]:
-        raise ValueError(f"X has {points.shape[1]} columns; the model was fitted on {raw.shape[-1]}.")
+    if isinstance(model, ExactGP):
+        check_columns(_raw_inputs(model).shape[-1], points)
 
 
-def _is(model: Any, *kinds: type) -> bool:
-    """isinstance, without telling the type checker, to whom the host's attributes are tensors or modules."""
-    return isinstance(model, kinds)
+def _raw_inputs(model: Any) -> Float[Tensor, "*c n d"]:
+    return model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
+
+
+def _raw_points(model: Any) -> Float[Tensor, "k d"]:
+    """Some raw training inputs, or inducing points where no transform makes them differ from raw inputs."""
+    first = _parts_of(model)[0]
+    if isinstance(first, ExactGP):
+        raw = _raw_inputs(first)
+    elif getattr(first, "input_transform", None) is None:
+        raw = base_strategy(first.model).inducing_points
+    else:
+        raise ValueError(
+            f"expected points= for a {type(first).__name__} with an input transform, which keeps no raw inputs, got "
+            "None; call gplens.read(model, points=X) with a few inputs."
+        )
+    return some_of(raw.detach().to("cpu", torch.float64).flatten(0, -2))

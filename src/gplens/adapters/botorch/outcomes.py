@@ -1,4 +1,4 @@
-"""BoTorch's outcome transforms, as they are undone: scales and shifts of a Gaussian outcome, then a link (MATH 2)."""
+"""BoTorch's outcome transforms, undone: a scale and a shift of a Gaussian outcome, then a link (MATH 2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,11 @@ from botorch.models.transforms.outcome import Bilog, ChainedOutcomeTransform, Lo
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.kernels import Scale
+from gplens.lines.quadratic import Quadratic
 from gplens.links import Exp, Identity, Link
+from gplens.means import AutogradMean, ConstantMean, LinearMean, Mean
+from gplens.processes.posterior import Posterior
 
 REFUSED = {
     Power: "BoTorch gives no mean for it: posterior(X).mean does not exist, only samples do",
@@ -29,11 +33,11 @@ class Outcome:
 
 def read_outcome(model: Any, outputs: int) -> Outcome:
     """The model's outcome transform, undone."""
-    one = torch.ones(outputs, dtype=torch.float64)
-    found = Outcome(one, 0 * one, Identity())
+    unit = torch.ones(outputs, dtype=torch.float64)
+    outcome = Outcome(unit, 0 * unit, Identity())
     for transform in _undone(getattr(model, "outcome_transform", None)):
-        found = _after(found, transform)
-    return found
+        outcome = _after(outcome, transform)
+    return outcome
 
 
 def _undone(transform: Any) -> Iterator[Any]:
@@ -45,30 +49,46 @@ def _undone(transform: Any) -> Iterator[Any]:
         yield transform
 
 
-def _after(found: Outcome, transform: Any) -> Outcome:
+def _after(outcome: Outcome, transform: Any) -> Outcome:
     kind = type(transform)
     if kind not in (Standardize, Log):
-        why = REFUSED.get(kind, "gplens knows it only by its name")
+        why = REFUSED.get(kind, "what it does is unknown")
         raise ValueError(
-            f"The outcome transform {kind.__name__} cannot be explained: {why}. Wanted were Standardize, Log and "
-            "chains of these. Fit the model with one of them, or on outcomes that were transformed before."
+            f"expected the outcome transforms Standardize, Log or chains of these, got {kind.__name__} ({why}); fit "
+            "the model with one of them, or on outcomes that were transformed before."
         )
     if transform._outputs is not None:
         raise ValueError(
-            f"{kind.__name__}(outputs={transform._outputs}) has no posterior in BoTorch, which untransforms all "
-            "outputs or none. Use a ModelListGP with a transform for each output."
+            f"expected an outcome transform of all outputs, got {kind.__name__}(outputs={transform._outputs}), for "
+            "which BoTorch has no posterior; use a ModelListGP with a transform for each output."
         )
-    if found.link != Identity():
+    if outcome.link != Identity():
         raise ValueError(
-            f"The outcome transform takes {kind.__name__} before a logarithm. Undone, it follows an exponential, which "
-            "is no Gaussian any more, as BoTorch's mean supposes. Put the logarithm first: ChainedOutcomeTransform("
-            "log=Log(), scale=Standardize(m=1))."
+            f"expected a logarithm as the first of chained outcome transforms, got {kind.__name__} before it, whose "
+            "outcome is not Gaussian, as BoTorch's mean supposes; write ChainedOutcomeTransform(log=Log(), "
+            "scale=Standardize(m=1))."
         )
-    return _standardised(found, transform) if kind is Standardize else replace(found, link=Exp())
+    return _standardised(outcome, transform) if kind is Standardize else replace(outcome, link=Exp())
 
 
-def _standardised(found: Outcome, transform: Standardize) -> Outcome:
+def _standardised(outcome: Outcome, transform: Standardize) -> Outcome:
     if not bool(transform._is_trained):
-        raise ValueError("The outcome transform Standardize never saw any outcomes, so that its scale is not known.")
-    scale, shift = (torch.as_tensor(part)[0].expand(len(found.scale)) for part in (transform.stdvs, transform.means))
-    return replace(found, scale=scale * found.scale, shift=scale * found.shift + shift)
+        raise ValueError("expected a fitted Standardize, got one that never saw any outcomes; fit the model.")
+    scale, shift = (torch.as_tensor(part)[0].expand(len(outcome.scale)) for part in (transform.stdvs, transform.means))
+    return replace(outcome, scale=scale * outcome.scale, shift=scale * outcome.shift + shift)
+
+
+def rescale(posterior: Posterior, scale: Float[Tensor, ""], shift: Float[Tensor, ""]) -> Posterior:
+    """scale f + shift: s^2 k, beta/s, A/s^2, s mu + shift."""
+    kernel, A = Scale(posterior.kernel, scale**2), posterior.A
+    means = [_rescale_mean(mean, float(scale), float(shift)) for mean in posterior.means]
+    jitter = posterior.jitter * float(scale) ** 2
+    return Posterior(kernel, posterior.Z, posterior.beta / scale, Quadratic(A.F / scale, A.s), means, jitter=jitter)
+
+
+def _rescale_mean(mean: Mean, scale: float, shift: float) -> Mean:
+    if isinstance(mean, ConstantMean):
+        return ConstantMean(scale * mean.value + shift)
+    if isinstance(mean, LinearMean):
+        return LinearMean(scale * mean.weight, scale * mean.bias + shift)
+    return AutogradMean(lambda X: scale * mean(X) + shift)

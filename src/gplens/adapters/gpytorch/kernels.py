@@ -1,78 +1,63 @@
-"""GPyTorch's kernels, translated by their exact type; any other one goes through autograd."""
+"""GPyTorch's kernels and means, translated by their exact type; any other one is evaluated by the host with autograd.
+
+A subclass is not taken for its parent, because what it changes is unknown.
+"""
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import gpytorch.kernels as host
 import torch
+from gpytorch import means as host_means
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens import kernels
+from gplens import kernels, means
+from gplens.adapters.gpytorch.shadow import shadow
 
 
-def translate(kernel: host.Kernel, index: int, features: int) -> kernels.Kernel:
-    """The kernel of latent function `index`, its parameters in the dtype that the host's copy has.
-
-    Subclasses are not taken for their parents: what they change cannot be seen from here.
-    """
+def translate_kernel(kernel: host.Kernel, index: int, features: int) -> kernels.Kernel:
+    """The kernel of latent function `index`, from a shadow in float64."""
     rule = TRANSLATIONS.get(type(kernel))
     if rule is None:
-        return by_autograd(kernel, index)
+        return _kernel_by_autograd(kernel, index)
     active: Any = kernel.active_dims
     if active is None:
         return rule(kernel, index, features)
     return kernels.ActiveDimensions(rule(kernel, index, len(active)), active)
 
 
-def by_autograd(kernel: host.Kernel, index: int) -> kernels.Autograd:
-    """The host's own kernel as a black box."""
-    for part in kernel.modules():
-        check_smooth(part)
-    own = kernel[index] if len(kernel.batch_shape) else kernel
+def translate_mean(mean: Any, index: int) -> means.Mean:
+    """The prior mean of latent function `index`, from a shadow in float64."""
+    if type(mean) is host_means.ZeroMean:
+        return means.ConstantMean(0.0)
+    if type(mean) is host_means.ConstantMean:
+        return means.ConstantMean(float(select_latent(torch.as_tensor(mean.constant), index, 0)))
+    if type(mean) is host_means.LinearMean:
+        bias = 0.0 if mean.bias is None else float(select_latent(mean.bias, index, 1))
+        return means.LinearMean(select_latent(torch.as_tensor(mean.weights), index, 2)[:, 0], bias)
 
-    def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        return own(X, Z).to_dense()
+    def function(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        values = mean(X)
+        return values if values.ndim == 1 else values[index if len(values) > 1 else 0]
 
-    def variance(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        return torch.as_tensor(own(X, diag=True))
-
-    return kernels.Autograd(pairs, variance, type(kernel).__name__)
+    return means.AutogradMean(function)
 
 
-def own(parameter: Tensor, index: int, event: int) -> Tensor:
-    """The parameter of latent function `index`: its last `event` axes; a shared one has no or a trivial batch."""
+def select_latent(parameter: Tensor, index: int, event: int) -> Tensor:
+    """The parameter of latent function `index`: its last `event` axes; a shared one has no or a trivial batch axis."""
     if parameter.ndim - event > 1:
         raise ValueError(
-            f"A kernel parameter has batch shape {tuple(parameter.shape[: parameter.ndim - event])}; at most one "
-            "batch axis (the latent functions) is understood. Split the model into one per batch."
+            f"expected a kernel parameter with at most one batch axis, the latent functions, got batch shape "
+            f"{tuple(parameter.shape[: parameter.ndim - event])}; split the model into one per batch."
         )
     if parameter.ndim == event:
         return parameter
     return parameter[index if parameter.shape[0] > 1 else 0]
 
 
-def _vector(parameter: Tensor, index: int, features: int) -> Float[Tensor, " d"]:
-    return own(parameter, index, 2)[0].expand(features)
-
-
-def _scalar(parameter: Tensor, index: int) -> Float[Tensor, ""]:
-    return own(parameter, index, 1).reshape(())
-
-
-def _rbf(kernel: host.RBFKernel, index: int, features: int) -> kernels.Kernel:
-    return kernels.RBF(_vector(kernel.lengthscale, index, features))
-
-
-def _matern(kernel: host.MaternKernel, index: int, features: int) -> kernels.Kernel:
-    check_smooth(kernel)
-    smooth = {1.5: kernels.Matern32, 2.5: kernels.Matern52}
-    return smooth[kernel.nu](_vector(kernel.lengthscale, index, features))
-
-
-def check_smooth(kernel: torch.nn.Module) -> None:
-    """Refuse the host's kernels whose functions have no derivative, wherever they are hidden."""
+def check_differentiable(kernel: torch.nn.Module) -> None:
+    """Refuse GPyTorch's kernels whose functions have no derivative."""
     if isinstance(kernel, host.MaternKernel) and kernel.nu < 1:
         rough, smooth = f"MaternKernel(nu={kernel.nu})", "nu=1.5 or nu=2.5"
     elif isinstance(kernel, host.PiecewisePolynomialKernel) and kernel.q == 0:
@@ -80,9 +65,58 @@ def check_smooth(kernel: torch.nn.Module) -> None:
     else:
         return
     raise ValueError(
-        f"{rough} has no derivative at its support points, and its functions have none anywhere, so that Integrated "
-        f"Gradients does not exist for it. Fit the model with {smooth}."
+        f"expected a kernel whose functions have a derivative, got {rough}, for which Integrated Gradients does not "
+        f"exist; fit the model with {smooth}."
     )
+
+
+def _evaluated(kernel: Any) -> tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor], Tensor]]:
+    """k(X, Z) and k(x, x) as the host computes them."""
+
+    def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
+        return kernel(X, Z).to_dense()
+
+    def variance(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        return torch.as_tensor(kernel(X, diag=True))
+
+    return pairs, variance
+
+
+def _kernel_by_autograd(kernel: host.Kernel, index: int) -> kernels.Autograd:
+    for part in kernel.modules():
+        check_differentiable(part)
+    return kernels.Autograd(*_evaluated(kernel[index] if len(kernel.batch_shape) else kernel), type(kernel).__name__)
+
+
+def discrete(kernel: Any, index: int, features: int) -> kernels.Discrete:
+    """A kernel of categories, evaluated by the host: whether two of them are equal has no derivative."""
+    categories = _of_all_columns(kernel[index] if len(kernel.batch_shape) else kernel)
+    return kernels.Discrete(*_evaluated(categories), type(kernel).__name__)
+
+
+def _of_all_columns(kernel: Any) -> Any:
+    """The same kernel without active_dims, for inputs whose columns are selected already."""
+    replica = shadow(kernel)
+    replica.active_dims = None
+    return replica
+
+
+def _vector(parameter: Tensor, index: int, features: int) -> Float[Tensor, " d"]:
+    return select_latent(parameter, index, 2)[0].expand(features)
+
+
+def _scalar(parameter: Tensor, index: int) -> Float[Tensor, ""]:
+    return select_latent(parameter, index, 1).reshape(())
+
+
+def _rbf(kernel: host.RBFKernel, index: int, features: int) -> kernels.Kernel:
+    return kernels.RBF(_vector(kernel.lengthscale, index, features))
+
+
+def _matern(kernel: host.MaternKernel, index: int, features: int) -> kernels.Kernel:
+    check_differentiable(kernel)
+    smooth = {1.5: kernels.Matern32, 2.5: kernels.Matern52}
+    return smooth[kernel.nu](_vector(kernel.lengthscale, index, features))
 
 
 def _rq(kernel: host.RQKernel, index: int, features: int) -> kernels.Kernel:
@@ -94,8 +128,8 @@ def _linear(kernel: host.LinearKernel, index: int, features: int) -> kernels.Ker
 
 
 def _polynomial(kernel: host.PolynomialKernel, index: int, features: int) -> kernels.Kernel:
-    one = torch.ones(features, dtype=kernel.offset.dtype)
-    return kernels.Polynomial(one, _scalar(kernel.offset, index), int(kernel.power))
+    unit = torch.ones(features, dtype=kernel.offset.dtype)
+    return kernels.Polynomial(unit, _scalar(kernel.offset, index), int(kernel.power))
 
 
 def _periodic(kernel: host.PeriodicKernel, index: int, features: int) -> kernels.Kernel:
@@ -112,35 +146,22 @@ def _constant(kernel: host.ConstantKernel, index: int, features: int) -> kernels
 
 
 def _scale(kernel: host.ScaleKernel, index: int, features: int) -> kernels.Kernel:
-    base: Any = deepcopy(kernel.base_kernel)
-    base.active_dims = None  # ScaleKernel selects its base's columns itself, and then skips the base's own selection
-    return kernels.Scale(translate(base, index, features), own(kernel.outputscale, index, 0))
+    """ScaleKernel selects the columns of its base itself, and then skips the base's own selection."""
+    base = translate_kernel(_of_all_columns(kernel.base_kernel), index, features)
+    return kernels.Scale(base, select_latent(kernel.outputscale, index, 0))
 
 
 def _sum(kernel: host.AdditiveKernel, index: int, features: int) -> kernels.Kernel:
-    return kernels.Sum(tuple(translate(part, index, features) for part in _parts(kernel)))
+    return kernels.Sum(_parts(kernel, index, features))
 
 
 def _product(kernel: host.ProductKernel, index: int, features: int) -> kernels.Kernel:
-    return kernels.Product(tuple(translate(part, index, features) for part in _parts(kernel)))
+    return kernels.Product(_parts(kernel, index, features))
 
 
-def _parts(kernel: host.AdditiveKernel | host.ProductKernel) -> list[host.Kernel]:
-    return [part for part in kernel.kernels if isinstance(part, host.Kernel)]
-
-
-def discrete(kernel: Any, index: int, features: int) -> kernels.Discrete:
-    """A kernel of names, by the host's own values: that two names are the same has no formula to be had."""
-    own = deepcopy(kernel[index] if len(kernel.batch_shape) else kernel)
-    own.active_dims = None  # its columns are selected before it is asked
-
-    def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        return own(X, Z).to_dense()
-
-    def variance(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        return torch.as_tensor(own(X, diag=True))
-
-    return kernels.Discrete(pairs, variance, type(kernel).__name__)
+def _parts(kernel: host.AdditiveKernel | host.ProductKernel, index: int, features: int) -> tuple[kernels.Kernel, ...]:
+    parts = (part for part in kernel.kernels if isinstance(part, host.Kernel))
+    return tuple(translate_kernel(part, index, features) for part in parts)
 
 
 TRANSLATIONS: dict[type[host.Kernel], Callable[[Any, int, int], kernels.Kernel]] = {

@@ -1,5 +1,6 @@
-"""The prior of a GPyTorch model: its kernel and mean, or, where `forward` does more, `forward` itself."""
+"""The prior of a GPyTorch model: its kernel and mean, or, where `forward` does more, `forward` itself (MATH 1)."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -14,11 +15,13 @@ from gpytorch.kernels import (
 from gpytorch.kernels import Kernel as HostKernel
 from gpytorch.means import Mean as HostMean
 from jaxtyping import Float
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from linear_operator.utils.errors import NanError, NotPSDError
+from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from gplens.adapters.gpytorch import kernels as host_kernels
-from gplens.adapters.gpytorch import means as host_means
-from gplens.adapters.gpytorch.factor import without_warnings_of_jitter
+from gplens.adapters.gpytorch.kernels import check_differentiable, translate_kernel, translate_mean
+from gplens.adapters.gpytorch.shadow import without_warnings_of_jitter
 from gplens.kernels import Autograd, Kernel
 from gplens.means import AutogradMean, Mean
 
@@ -37,40 +40,48 @@ class Prior:
 
 
 def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
-    """k and mu of latent function `index`: translated if that is what `forward` computes at the points."""
+    """k and mu of latent function `index`: translated if that is what `forward` computes at the points.
+
+    Raises:
+        ValueError: if the kernel has no derivative, or is not a kernel of inputs alone.
+    """
     kernel, mean = getattr(model, "covar_module", None), getattr(model, "mean_module", None)
     _check_supported(model)
     if not isinstance(kernel, HostKernel) or not isinstance(mean, HostMean):
         return _by_forward(model, index, points, "the model has no covar_module and mean_module")
-    translated = host_kernels.translate(kernel, index, points.shape[1])
+    translated = translate_kernel(kernel, index, points.shape[1])
     if translated.autograd:
         _check_smooth(translated, points)
-    prior = Prior(translated, host_means.translate(mean, index), _black_boxes(translated))
+    prior = Prior(translated, translate_mean(mean, index), _black_boxes(translated))
     if not _agrees(prior, model, index, points):
-        return _by_forward(model, index, points, "it is not mean_module and covar_module at the points checked")
+        return _by_forward(model, index, points, "it differs from mean_module and covar_module at the points compared")
     return prior
 
 
+def some_of(Z: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
+    """At most 64 support points, evenly spaced."""
+    return Z[torch.linspace(0, len(Z) - 1, min(len(Z), 64)).long()]
+
+
 def _check_supported(model: Any) -> None:
-    """Refuse priors that are not one kernel of inputs alone."""
     for part in model.modules():
         if isinstance(part, InducingPointKernel):
             raise ValueError(
-                "InducingPointKernel (SGPR) changes the prior with the training data and is not understood. Fit an "
-                "ApproximateGP with a VariationalStrategy instead."
+                "expected a kernel of the inputs alone, got InducingPointKernel (SGPR), which depends on the training "
+                "data; fit an ApproximateGP with a VariationalStrategy instead."
             )
         if isinstance(part, RBFKernelGrad | Matern52KernelGrad | PolynomialKernelGrad | RBFKernelGradGrad):
             raise ValueError(
-                f"{type(part).__name__} models derivatives beside values, which is not understood. Explain a model "
-                "of the values alone."
+                f"expected a kernel of values, got {type(part).__name__}, which models derivatives as well; explain a "
+                "model of the values alone."
             )
 
 
 def _check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
     """Refuse a kernel whose functions have no derivative: E (f(x+h) - f(x))^2 must fall like h^2, not like h.
 
-    The steps are a thousandth and a hundred-thousandth of the spread of the points, at which even a small rough part
-    shows; 2.8 is the ratio of h^1.5.
+    The steps are 1e-3 and 1e-5 of the spread of the points, at which even a small rough part shows; 2.8 is the ratio
+    of h^1.5.
     """
     x = points[:1]
     spread = (points.amax(0) - points.amin(0)).norm() / len(x[0]) ** 0.5 * torch.ones_like(x)
@@ -79,9 +90,9 @@ def _check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
         if not bool(near > 1e-10 * kernel.diagonal(x)) or bool(far >= 2.8 * near):
             continue
         raise ValueError(
-            f"The kernel's functions have no derivative: the variance of f(x + h) - f(x) is {float(far):.3g}, and "
-            f"{float(near):.3g} for half the step, where a quarter was wanted. Integrated Gradients does not exist "
-            "for it; fit the model with a smoother kernel."
+            "expected a kernel whose functions have a derivative, where halving h quarters the variance of "
+            f"f(x + h) - f(x), got {float(far):.3g} and {float(near):.3g}; fit the model with a smoother kernel, since "
+            "Integrated Gradients does not exist for this one."
         )
 
 
@@ -100,7 +111,7 @@ def _agrees(prior: Prior, model: Any, index: int, points: Float[Tensor, "k d"]) 
 
 
 def _forward(model: Any, index: int, x: Float[Tensor, "k d"]) -> tuple[Tensor, Tensor]:
-    """mu(x) and k(x, x) as the model's own forward has them."""
+    """mu(x) and k(x, x) of the model's own forward."""
     with without_warnings_of_jitter():
         prior = model.forward(x)
         covariance = prior.covariance_matrix
@@ -113,7 +124,7 @@ def _pick(batch: Tensor, index: int, event: int) -> Tensor:
 
 def _by_forward(model: Any, index: int, points: Float[Tensor, "k d"], why: str) -> Prior:
     for part in model.modules():
-        host_kernels.check_smooth(part)
+        check_differentiable(part)
 
     def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         joint = model.forward(torch.cat([X, Z])).lazy_covariance_matrix
@@ -128,3 +139,23 @@ def _by_forward(model: Any, index: int, points: Float[Tensor, "k d"], why: str) 
     kernel = Autograd(pairs, variance, f"{type(model).__name__}.forward")
     _check_smooth(kernel, points)
     return Prior(kernel, AutogradMean(mean), (f"the prior goes through autograd of forward(): {why}",))
+
+
+def cholesky(K: Float[Tensor, "n n"], what: str) -> tuple[Float[Tensor, "n n"], tuple[str, ...]]:
+    """L with LL' = K as the host computes it: where K is not positive definite it adds jitter, which is noted."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NumericalWarning)
+        try:
+            L = psd_safe_cholesky(K)
+        except (NotPSDError, NanError) as cause:
+            raise ArithmeticError(
+                f"expected a positive definite {what}, got a matrix of {len(K)} points that is not, even with the "
+                f"host's jitter ({cause}); remove duplicated points, or fit with more noise or jitter."
+            ) from cause
+    added = [warning.message for warning in caught if issubclass(warning.category, NumericalWarning)]
+    return L, tuple(f"{what} was not positive definite; as the host does: {message}" for message in added)
+
+
+def inverse(L: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
+    """L^-1 of a lower triangular matrix."""
+    return torch.linalg.solve_triangular(L, torch.eye(len(L), dtype=L.dtype), upper=False)

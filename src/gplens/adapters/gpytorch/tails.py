@@ -1,4 +1,4 @@
-"""P(y > t | f) from the distribution that a host's likelihood gives for a latent value."""
+"""P(y > t | f) as a function of f, from the distribution that a host's likelihood has for a latent value (MATH 2)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,29 +7,27 @@ import torch
 from torch import Tensor
 from torch.distributions import Laplace, NegativeBinomial, Poisson
 
-from gplens import links
-from gplens.adapters.gpytorch.recognise import recognise
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.links import LaplaceTail, Link
+
+Given = Callable[[Tensor], Any]
+"""f -> the distribution of y given f."""
 
 
-def tail_of(given: Callable[[Tensor], Any]) -> Callable[[float], ExpectedLink]:
-    """t -> P(y > t): from the distribution's cdf, or, for counts, from its probabilities up to t."""
-
-    def exceeds(t: float) -> ExpectedLink:
-        example = given(torch.zeros(1, dtype=torch.float64))
-        if example.support.is_discrete:
-            return ExpectedLink((recognise(lambda f: _beyond_count(given(f), t)),))
-        try:
-            example.cdf(torch.zeros(1, dtype=torch.float64) + t)
-        except NotImplementedError:
-            raise ValueError(
-                f"torch has no cdf of {type(example).__name__}, which Exceeds({t:g}) needs. Write P(y > t|f) as a "
-                "function g of the latent value and pass target=gplens.targets.Custom(g)."
-            ) from None
-        also = (links.LaplaceTail(t, float(example.scale)),) if isinstance(example, Laplace) else ()
-        return ExpectedLink((recognise(lambda f: 1 - given(f).cdf(torch.full_like(f, t)), also),))
-
-    return exceeds
+def tail_probability(given: Given, t: float) -> tuple[Callable[[Tensor], Tensor], tuple[Link, ...]]:
+    """f -> P(y > t | f), from the cdf, or from the probabilities of counts up to t; and links that it may be."""
+    origin = torch.zeros(1, dtype=torch.float64)
+    example = given(origin)
+    if example.support.is_discrete:
+        return lambda f: _beyond_count(given(f), t), ()
+    try:
+        example.cdf(origin + t)
+    except NotImplementedError:
+        raise ValueError(
+            f"expected a distribution with a cdf for Exceeds({t:g}), got {type(example).__name__}, for which torch has "
+            "none; write P(y > t|f) as a function g of the latent value and pass target=gplens.targets.Custom(g)."
+        ) from None
+    candidates = (LaplaceTail(t, float(example.scale)),) if isinstance(example, Laplace) else ()
+    return lambda f: 1 - given(f).cdf(torch.full_like(f, t)), candidates
 
 
 def _beyond_count(y: Any, t: float) -> Tensor:
@@ -46,10 +44,10 @@ def _beyond_count(y: Any, t: float) -> Tensor:
     return 1 - total
 
 
-def _probability(y: Any, count: Tensor, before: Tensor) -> Tensor:
-    """P(y = count), where the one of count - 1 is known."""
+def _probability(y: Any, count: Tensor, previous: Tensor) -> Tensor:
+    """P(y = count), given P(y = count - 1)."""
     if type(y).log_prob is not NegativeBinomial.log_prob:
         return y.log_prob(count).exp()
     # As a product, since torch's trigamma, which is in the curvature of log_prob, is off by 1e-10.
     first = (y.total_count * torch.log1p(-y.probs)).exp()
-    return torch.where(count == 0, first, before * y.probs * (y.total_count + count - 1) / count.clamp(min=1))
+    return torch.where(count == 0, first, previous * y.probs * (y.total_count + count - 1) / count.clamp(min=1))

@@ -1,5 +1,6 @@
 """ApproximateGP: inducing points as support points (MATH 1, second and third row of the table)."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,9 +15,10 @@ from gpytorch.variational import (
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.factor import cholesky, inverse
-from gplens.adapters.gpytorch.kernels import own
-from gplens.adapters.gpytorch.prior import read_prior
+from gplens.adapters.gpytorch.kernels import select_latent
+from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior, some_of
+from gplens.adapters.gpytorch.shadow import compare_in_double, compare_live, shadow, state_of
+from gplens.adapters.reading import Reading, check_columns, read_model
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
@@ -26,42 +28,55 @@ from gplens.processes.stack import Stack
 Notes = tuple[str, ...]
 
 
-def read_variational(model: ApproximateGP, points: Float[Tensor, "k d"]) -> tuple[Process, Notes]:
-    """The process of a copy of the model in float64, its jitter fixed to that of the original."""
-    strategy: Any = model.variational_strategy
-    if type(strategy) is LMCVariationalStrategy:
-        latents, notes = _read_latents(model, strategy.base_variational_strategy, strategy.latent_dim, points)
-        return Mix(latents, torch.as_tensor(strategy.lmc_coefficients).T, strategy.jitter_val), notes
-    if type(strategy) is IndependentMultitaskVariationalStrategy:
-        return _read_tasks(model, strategy, points)
-    return _read_latents(model, strategy, -1, points)
+@read_model.register
+def _(model: ApproximateGP, points: Float[Tensor, "k d"] | None) -> Reading:
+    """Read a shadow of the model, compare the shadow's predictions, return; `compare` asks the live model."""
+    replica, state = shadow(model).eval(), state_of(model)
+    Z = base_strategy(replica).inducing_points
+    check_columns(Z.shape[-1], points)
+    x = some_of(Z.flatten(0, -2)) if points is None else points
+    process, notes = read_variational(replica, x)
+    notes = (*notes, *compare_in_double(model, replica, process, x))
+    compare = partial(compare_live, model, process, state)
+    return Reading(process, type(model).__name__, notes=notes, compare=compare)
 
 
-def _read_tasks(
-    model: ApproximateGP, strategy: IndependentMultitaskVariationalStrategy, points: Float[Tensor, "k d"]
-) -> tuple[Process, Notes]:
-    tasks, notes = _read_latents(model, strategy.base_variational_strategy, strategy.task_dim, points)
-    if tasks.latents == strategy.num_tasks:
-        return tasks, notes
-    same = torch.ones(strategy.num_tasks, 1, dtype=points.dtype)  # one latent function, repeated for every task
-    return Mix(tasks, same), notes
-
-
-def _read_latents(
-    model: ApproximateGP, strategy: Any, axis: int, points: Float[Tensor, "k d"]
-) -> tuple[Process, Notes]:
-    """One Posterior where kernel and Z are shared, which factorises K once; else a Stack of one for each."""
+def base_strategy(model: Any) -> Any:
+    """The variational strategy that holds the inducing points: the model's own, or the one that it wraps."""
+    strategy = model.variational_strategy
+    if type(strategy) in (LMCVariationalStrategy, IndependentMultitaskVariationalStrategy):
+        strategy = strategy.base_variational_strategy
     if type(strategy) not in (VariationalStrategy, UnwhitenedVariationalStrategy):
         raise ValueError(
-            f"{type(strategy).__name__} is not understood; wanted was a VariationalStrategy or an "
-            "UnwhitenedVariationalStrategy, alone or inside an IndependentMultitaskVariationalStrategy or an "
-            "LMCVariationalStrategy."
+            "expected a VariationalStrategy or an UnwhitenedVariationalStrategy, alone or inside an "
+            "IndependentMultitaskVariationalStrategy or an LMCVariationalStrategy, got "
+            f"{type(strategy).__name__}; fit the model with one of these."
         )
+    return strategy
+
+
+def read_variational(model: Any, points: Float[Tensor, "k d"]) -> tuple[Process, Notes]:
+    """The process of a shadow, and notes; its prior is compared with the shadow's own forward at the points."""
+    strategy, base = model.variational_strategy, base_strategy(model)
+    if type(strategy) is LMCVariationalStrategy:
+        latents, notes = _read_latents(model, base, strategy.latent_dim, points)
+        return Mix(latents, torch.as_tensor(strategy.lmc_coefficients).T, strategy.jitter_val), notes
+    if type(strategy) is IndependentMultitaskVariationalStrategy:
+        tasks, notes = _read_latents(model, base, strategy.task_dim, points)
+        if tasks.latents == strategy.num_tasks:
+            return tasks, notes
+        repeated = torch.ones(strategy.num_tasks, 1, dtype=points.dtype)  # one latent function for every task
+        return Mix(tasks, repeated), notes
+    return _read_latents(model, base, -1, points)
+
+
+def _read_latents(model: Any, strategy: Any, axis: int, points: Float[Tensor, "k d"]) -> tuple[Process, Notes]:
+    """One Posterior where kernel and Z are shared, which factorises K once; else a Stack with one for each."""
     a, B = _q_of_u(strategy)
     Z, count = strategy.inducing_points, 1 if a.ndim == 1 else len(a)
     if a.ndim > 2 or Z.ndim > 3 or axis != -1:
-        got = f"q(u) with batch shape {tuple(a.shape[:-1])} and inducing points {tuple(Z.shape)} (axis {axis})"
-        raise ValueError(f"Got {got}; one batch axis at the most, the last one, was wanted.")
+        shapes = f"q(u) with batch shape {tuple(a.shape[:-1])} and inducing points {tuple(Z.shape)} (axis {axis})"
+        raise ValueError(f"expected at most one batch axis, the last one, got {shapes}; split the model into several.")
     count = max(count, _different_kernels(model, Z))
     if count > 1 and max(_different_kernels(model, Z), len(Z) if Z.ndim == 3 else 1) > 1:
         parts = [_read_latent(model, strategy, a, B, (i,), points) for i in range(count)]
@@ -70,7 +85,7 @@ def _read_latents(
 
 
 def _read_latent(
-    model: ApproximateGP,
+    model: Any,
     strategy: Any,
     a: Float[Tensor, "*c n"],
     B: Float[Tensor, "*c n n"],
@@ -78,7 +93,7 @@ def _read_latent(
     points: Float[Tensor, "k d"],
 ) -> tuple[Posterior, Notes]:
     """The latent functions `which`, which share kernel and Z."""
-    Z = own(strategy.inducing_points, which[0], 2)
+    Z = select_latent(strategy.inducing_points, which[0], 2)
     priors = [read_prior(model, i, torch.cat([Z[:8], points])) for i in which]
     kernel, jitter = priors[0].kernel, strategy.jitter_val
     L, notes = cholesky(kernel(Z, Z) + jitter * torch.eye(len(Z), dtype=Z.dtype), "K of the inducing points")
@@ -86,7 +101,7 @@ def _read_latent(
     whitened = type(strategy) is VariationalStrategy
     forms = []
     for i, prior in zip(which, priors, strict=True):
-        a_i, B_i = own(a, i, 1), own(B, i, 2)
+        a_i, B_i = select_latent(a, i, 1), select_latent(B, i, 2)
         forms.append((a_i, B_i) if whitened else (F @ (a_i - prior.mean(Z)), F @ B_i @ F.T))
     beta = torch.stack([F.T @ a_i for a_i, _ in forms])
     A = _quadratic(F, torch.stack([B_i for _, B_i in forms]))
@@ -103,11 +118,11 @@ def _quadratic(F: Float[Tensor, "n n"], B: Float[Tensor, "c n n"]) -> Quadratic:
 
 
 def _different_kernels(model: Any, Z: Tensor) -> int:
-    """How many kernels the prior has: the batch axis of its covariance."""
+    """Number of kernels of the prior: the batch axis of its covariance."""
     kernel = getattr(model, "covar_module", None)
     batch = model.forward(Z[..., :2, :]).lazy_covariance_matrix.batch_shape if kernel is None else kernel.batch_shape
     if len(batch) > 1:
-        raise ValueError(f"The kernel has batch shape {tuple(batch)}; one batch axis at the most was wanted.")
+        raise ValueError(f"expected a kernel with at most one batch axis, got {tuple(batch)}; split the model.")
     return batch[0] if batch else 1
 
 
@@ -115,8 +130,8 @@ def _q_of_u(strategy: Any) -> tuple[Float[Tensor, "*c n"], Float[Tensor, "*c n n
     """Mean and covariance of q(u); that of a delta distribution is zero."""
     if not strategy.variational_params_initialized.item():
         raise ValueError(
-            "The variational distribution was never initialised: the model has not been fitted, nor called once. "
-            "Fit it, or load its state, before asking for an explanation."
+            "expected a fitted model, got one whose variational distribution was never initialised; fit it, or load "
+            "its state."
         )
     q = strategy.variational_distribution
     if isinstance(strategy._variational_distribution, DeltaVariationalDistribution):

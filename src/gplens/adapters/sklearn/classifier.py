@@ -1,5 +1,6 @@
 """GaussianProcessClassifier: Laplace's approximation for each binary problem (MATH 1, last row of the table)."""
 
+from functools import partial
 from math import ceil, log10
 from typing import Any
 
@@ -7,102 +8,111 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process._gpc import COEFS, LAMBDAS
+from sklearn.gaussian_process._gpc import COEFS, LAMBDAS, _BinaryGaussianProcessClassifierLaplace
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted
-from gplens.adapters.sklearn.printed import check, check_features, printed
-from gplens.adapters.sklearn.prior import inverse, read_prior
+from gplens.adapters.estimators import class_names, output_names, single_output_note
+from gplens.adapters.reading import Reading, read_model
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
+from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.links import OneVsRest, ProbitMixture
 from gplens.processes.posterior import Posterior
-from gplens.processes.process import Process
 from gplens.processes.stack import Stack
 
 FIVE_ERRORS = ProbitMixture(tuple(COEFS.ravel().tolist()), tuple((1 / (2 * LAMBDAS.ravel() ** 2)).tolist()))
 """The logistic as predict_proba averages it (Williams and Barber), constants of the installed version  (2.13)."""
+Latent = tuple[Posterior, Prior]
 
 
-def read_classifier(model: GaussianProcessClassifier, points: Float[Tensor, "k d"]) -> Adapted:
-    """Binary: P(y = classes_[1]). More classes: one-versus-rest, normalised as scikit-learn prints it."""
+@read_model.register
+def _(model: GaussianProcessClassifier, points: Float[Tensor, "k d"] | None) -> Reading:
+    """Two classes: P(y = classes_[1]). More classes: one-versus-rest, normalised as in predict_proba."""
     if not hasattr(model, "base_estimator_"):
-        raise ValueError("The GaussianProcessClassifier was never fitted. Call fit(X, y) first.")
-    check_features(model, points)
-    if model.n_classes_ == 2:
-        return _two_classes(model, model.base_estimator_, points)
-    if model.multi_class != "one_vs_rest":
+        raise ValueError("expected a fitted GaussianProcessClassifier, got one without classes; call fit(X, y) first.")
+    check_fitted_columns(model, points)
+    if model.n_classes_ > 2 and model.multi_class != "one_vs_rest":
         raise ValueError(
-            f"A one_vs_one classifier of {model.n_classes_} classes has no predict_proba, so that there is no number "
-            "to explain. Fit it with multi_class='one_vs_rest', or explain what tells one pair of classes apart: "
+            f"expected multi_class='one_vs_rest' for {model.n_classes_} classes, got 'one_vs_one', which has no "
+            "predict_proba to explain; fit it with the former, or explain what tells one pair of classes apart: "
             "gplens.explain(model.base_estimator_.estimators_[0], X, ...)."
         )
-    return _several_classes(model, model.base_estimator_, points)
+    return _read(model, points)
 
 
-def read_binary(model: Any, points: Float[Tensor, "k d"]) -> Adapted:
+@read_model.register
+def _(model: _BinaryGaussianProcessClassifierLaplace, points: Float[Tensor, "k d"] | None) -> Reading:
     """One of the binary classifiers that a classifier of several classes is made of."""
-    return _two_classes(model, model, points)
+    return _read(model, points)
 
 
-def _two_classes(model: Any, binary: Any, points: Float[Tensor, "k d"]) -> Adapted:
-    posterior, notes = _read_latent(binary, points)
-    p = _probabilities(posterior, points)
-    notes = (*notes, _check(model, torch.cat([1 - p, p], dim=1), points), f"the output is P(y = {_names(model)[1]})")
-    return Adapted(posterior, "GaussianProcessClassifier", _bernoulli(), notes=notes)
+def _read(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
+    """Read the latent functions, return; `compare` asks the live model for latent values and probabilities."""
+    latents, names = tuple(_read_latent(binary, points) for binary in _binary(model)), class_names(model.classes_)
+    outputs = output_names(names, len(latents))
+    notes = tuple(dict.fromkeys(note for _, prior in latents for note in prior.notes))
+    single = len(latents) == 1
+    return Reading(
+        latents[0][0] if single else Stack(tuple(posterior for posterior, _ in latents)),
+        "GaussianProcessClassifier",
+        _two_classes(outputs) if single else _one_versus_rest(outputs),
+        notes=(*notes, *single_output_note(outputs)),
+        columns=columns_of(model),
+        compare=partial(_compare_live, model, latents, names),
+    )
 
 
-def _several_classes(model: Any, one_vs_rest: Any, points: Float[Tensor, "k d"]) -> Adapted:
-    parts = [_read_latent(binary, points) for binary in one_vs_rest.estimators_]
-    process, name = Stack(tuple(posterior for posterior, _ in parts)), "GaussianProcessClassifier"
-    p = _probabilities(process, points)
-    notes = (*dict.fromkeys(sum((own for _, own in parts), ())), _check(model, p / p.sum(1, keepdim=True), points))
-    response = OneVsRest(FIVE_ERRORS, _names(model))
-    likelihood = Likelihood(f"{name}'s one-versus-rest probabilities", response, latents=len(parts))
-    return Adapted(process, name, likelihood, notes=notes)
+def _binary(model: Any) -> list[Any]:
+    """The fitted binary classifiers, one for each latent function."""
+    base = getattr(model, "base_estimator_", model)
+    return list(getattr(base, "estimators_", [base]))
 
 
-def _read_latent(model: Any, points: Float[Tensor, "k d"]) -> tuple[Posterior, tuple[str, ...]]:
+def _read_latent(model: Any, points: Float[Tensor, "k d"] | None) -> Latent:
     """beta = y - pi, A = W^1/2 B^-1 W^1/2 with B = L_ L_': Algorithm 3.2 of Rasmussen and Williams."""
     prior = read_prior(model, points)
     if prior.noise is None:
         raise ValueError(
-            "A WhiteKernel is multiplied with a kernel whose variance changes with the input, so that the noise of a "
-            "latent value does too, which is not understood. Add the WhiteKernel to the kernel instead."
+            "expected a WhiteKernel with the same variance everywhere, got one that is multiplied with a kernel whose "
+            "variance changes with the input; add the WhiteKernel to the kernel instead."
         )
     beta, root_W = (torch.tensor(np.asarray(a, np.float64)) for a in (model.y_train_ - model.pi_, model.W_sr_))
     A = Quadratic((inverse(model.L_) * root_W)[None], torch.ones(1, len(beta), dtype=beta.dtype))
-    posterior = Posterior(prior.kernel, prior.Z, beta, A, jitter=prior.noise)
-    host_m, host_v = printed(model.latent_mean_and_variance, model, points)
-    worst_m = check("latent mean", posterior.m(points)[:, 0], host_m, host_m.abs().max() + prior.size.sqrt())
-    worst_v = check("latent variance", posterior.v(points)[:, 0], host_v, prior.size)
-    return posterior, (*prior.notes, f"m and v equal the host's to {_order(worst_m)} and {_order(worst_v)}")
+    return Posterior(prior.kernel, prior.Z, beta, A, jitter=prior.noise), prior
 
 
-def _probabilities(process: Process, points: Float[Tensor, "k d"]) -> Float[Tensor, "k c"]:
-    return FIVE_ERRORS.moments(process.m(points), process.v(points)).value
+def _compare_live(
+    model: Any, latents: tuple[Latent, ...], names: tuple[str, ...], points: Float[Tensor, "k d"]
+) -> tuple[str, ...]:
+    """Latent means and variances of every binary classifier, and predict_proba, which a subclass may have changed."""
+    binary, now = _binary(model), class_names(model.classes_)
+    if len(binary) != len(latents) or now != names:
+        raise ValueError(f"expected a classifier of {list(names)}, got one of {list(now)}.")
+    notes, columns = [], []
+    for (posterior, prior), classifier in zip(latents, binary, strict=True):
+        m, v = posterior.m(points)[:, 0], posterior.v(points)[:, 0]
+        host_m, host_v = predict(classifier.latent_mean_and_variance, classifier, points)
+        worst_m = compare("latent mean", m, host_m, host_m.abs().max() + prior.size.sqrt())
+        worst_v = compare("latent variance", v, host_v, prior.size)
+        notes.append(f"m and v equal the host's to {_order(worst_m)} and {_order(worst_v)}")
+        columns.append(FIVE_ERRORS.moments(m, v).value)
+    p = torch.stack([1 - columns[0], columns[0]] if len(columns) == 1 else columns, dim=1)
+    (host,) = predict(model.predict_proba, model, points)
+    worst = compare("probability", p / p.sum(1, keepdim=True), host, torch.ones(()))
+    return *dict.fromkeys(notes), f"predict_proba is met to {worst:.1e} at {len(points)} points"
 
 
-def _check(model: Any, ours: Float[Tensor, "k c"], points: Float[Tensor, "k d"]) -> str:
-    """predict_proba itself, which a subclass may have changed."""
-    (host,) = printed(model.predict_proba, model, points)
-    worst = check("probability", ours, host, torch.ones(()))
-    return f"predict_proba is met to {worst:.1e} at {len(points)} points"
-
-
-def _bernoulli() -> Likelihood:
+def _two_classes(outputs: tuple[str, ...]) -> Likelihood:
     """y is 0 or 1, so that y^2 = y."""
-    return Likelihood(
-        "GaussianProcessClassifier's five error functions",
-        ExpectedLink((FIVE_ERRORS,)),
-        TotalVariance((FIVE_ERRORS,), (FIVE_ERRORS,)),
-    )
+    name, response = "GaussianProcessClassifier's five error functions", ExpectedLink((FIVE_ERRORS,))
+    return Likelihood(name, response, TotalVariance((FIVE_ERRORS,), (FIVE_ERRORS,)), outputs=outputs)
 
 
-def _names(model: Any) -> tuple[str, ...]:
-    """The names of the classes: a text as it is, a number as class 3."""
-    return tuple(label if isinstance(label, str) else f"class {label}" for label in model.classes_)
+def _one_versus_rest(outputs: tuple[str, ...]) -> Likelihood:
+    name = "GaussianProcessClassifier's one-versus-rest probabilities"
+    return Likelihood(name, OneVsRest(FIVE_ERRORS, outputs), latents=len(outputs), outputs=outputs)
 
 
 def _order(size: float) -> str:

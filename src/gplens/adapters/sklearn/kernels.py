@@ -1,7 +1,7 @@
 """scikit-learn's kernels, translated by their exact type.
 
-A translated kernel is the covariance of two different points, where white noise is zero: None stands for a kernel that
-is nothing but noise, which leaves a sum unchanged and makes a product vanish.
+A translated kernel is the covariance of two different points, where white noise is zero. None stands for a kernel that
+is only noise, which leaves a sum unchanged and makes a product vanish.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,13 @@ Translated = kernels.Kernel | None
 
 
 def translate(kernel: host.Kernel) -> Translated:
-    """The kernel with a formula of ours; a subclass, whose changes cannot be seen from here, is refused."""
+    """The same kernel of gplens; a subclass is refused, because what it changes is unknown."""
     rule = TRANSLATIONS.get(type(kernel))
     if rule is None:
         raise ValueError(
-            f"{type(kernel).__name__} is not one of scikit-learn's own kernels, and numpy code has no derivative that "
-            f"could be taken: wanted was a kernel made of {', '.join(sorted(kind.__name__ for kind in TRANSLATIONS))}. "
-            "Write the kernel with torch and build the model as gplens.Posterior.from_arrays("
-            "gplens.kernels.Autograd(pairs, variance), Z, beta, A)."
+            f"expected a kernel made of {', '.join(sorted(kind.__name__ for kind in TRANSLATIONS))}, got "
+            f"{type(kernel).__name__}, whose numpy code has no derivative; write the kernel with torch and build the "
+            "model as gplens.Posterior.from_arrays(gplens.kernels.Autograd(pairs, variance), Z, beta, A)."
         )
     return rule(kernel)
 
@@ -45,7 +44,7 @@ def vector(value: Any) -> Float[Tensor, " d"]:
 
 
 def number(value: Any) -> Float[Tensor, ""]:
-    """A parameter."""
+    """A parameter as a tensor."""
     return torch.tensor(float(value), dtype=torch.float64)
 
 
@@ -64,8 +63,8 @@ def _rbf(kernel: host.RBF) -> Translated:
 def _matern(kernel: host.Matern) -> Translated:
     if kernel.nu <= 1:
         raise ValueError(
-            f"Matern(nu={kernel.nu}) has no derivative at its support points, and its functions have none anywhere, so "
-            "that Integrated Gradients does not exist for it. Fit the model with nu=1.5 or nu=2.5."
+            f"expected a kernel whose functions have a derivative, got Matern(nu={kernel.nu}), for which Integrated "
+            "Gradients does not exist; fit the model with nu=1.5 or nu=2.5."
         )
     scale, closed = vector(kernel.length_scale), {1.5: kernels.Matern32, 2.5: kernels.Matern52, inf: kernels.RBF}
     return closed[kernel.nu](scale) if kernel.nu in closed else kernels.Matern(scale, kernel.nu)
@@ -105,8 +104,8 @@ def _exponentiation(kernel: host.Exponentiation) -> Translated:
 
 def _compound(kernel: host.CompoundKernel) -> Translated:
     raise ValueError(
-        "A CompoundKernel is a list of kernels for several models at once, not a covariance. Explain the models one by "
-        "one."
+        "expected a covariance, got a CompoundKernel, which is a list of kernels for several models; explain the "
+        "models one by one."
     )
 
 

@@ -20,10 +20,10 @@ def translate_pairwise(kernel: host.PairwiseKernel) -> kernels.Kernel:
     """By the name of its metric."""
     rule = METRICS.get(kernel.metric) if isinstance(kernel.metric, str) else None
     if rule is None:
-        why = REFUSED.get(str(kernel.metric), "it is a function of the user's, in numpy, without a derivative")
+        why = REFUSED.get(str(kernel.metric), "it is a function in numpy, without a derivative")
         raise ValueError(
-            f"PairwiseKernel(metric={kernel.metric!r}) cannot be explained: {why}. Fit the model with one of "
-            f"{', '.join(METRICS)}, or with a kernel such as RBF."
+            f"expected PairwiseKernel with a metric among {', '.join(METRICS)}, got metric={kernel.metric!r}: {why}; "
+            "fit the model with one of these, or with a kernel such as RBF."
         )
     return rule(float(kernel.gamma), dict(kernel.pairwise_kernels_kwargs or {}))
 

@@ -1,6 +1,7 @@
-"""The steps before the last of a Pipeline, as one affine map of the raw inputs."""
+"""Pipeline: the steps before the last one as an affine map of the raw inputs."""
 
-from functools import singledispatch
+from dataclasses import replace
+from functools import reduce, singledispatch
 from typing import Any
 
 import numpy as np
@@ -14,33 +15,49 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from gplens.adapters.sklearn.printed import check, check_features, printed
-from gplens.processes.transformed import AffineMap
+from gplens.adapters.reading import Reading, read_host, read_model
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
+from gplens.processes.transformed import AffineMap, Transformed
 
 
-def read_steps(pipeline: Pipeline, points: Float[Tensor, "k d"]) -> AffineMap:
-    """All steps but the last, each compared with its own transform."""
-    check_features(pipeline, points)
-    total, x = AffineMap.identity(points.shape[1]), points
-    for _, step in pipeline.steps[:-1]:
-        if step is None or step == "passthrough":
-            continue
+@read_model.register
+def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
+    """The last step, in the inputs of the first one; `compare` asks every live step."""
+    check_fitted_columns(model, points)
+    features = getattr(model, "n_features_in_", 0) if points is None else points.shape[1]
+    steps, maps = _steps_of(model), [AffineMap.identity(features)]
+    for step in steps[:-1]:
         check_is_fitted(step)
-        own = read_step(step, x.shape[1])
-        (host,) = printed(step.transform, step, x)
-        total, x = total.then(own), own(x)
-        check(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()))  # 1e-9: the same arithmetic
-    return total
+        maps.append(read_step(step, len(maps[-1].offset)))
+    total = reduce(AffineMap.then, maps)
+    inner = read_host(steps[-1], None if points is None else total(points))
+
+    def compare_live(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+        if [id(step) for step in _steps_of(model)] != [id(step) for step in steps]:
+            raise ValueError("expected the steps that were read, got a Pipeline with other steps.")
+        x = points
+        for step, affine in zip(steps[:-1], maps[1:], strict=True):
+            (host,) = predict(step.transform, step, x)
+            x = affine(x)  # below, 1e-9: the same arithmetic
+            compare(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()))
+        return inner.compare(x)
+
+    process, name = Transformed(inner.process, *total), f"Pipeline of {inner.model}"
+    return replace(inner, process=process, model=name, columns=columns_of(model), compare=compare_live)
+
+
+def _steps_of(pipeline: Pipeline) -> list[Any]:
+    """All steps that do something."""
+    return [step for _, step in pipeline.steps if step is not None and not isinstance(step, str)]
 
 
 @singledispatch
 def read_step(step: Any, features: int) -> AffineMap:
     """x' = x W + offset of a fitted transformer; an error for one that is not affine."""
     raise ValueError(
-        f"The step {type(step).__name__} is not known to be affine: a straight path in the raw inputs would become a "
-        "curve in those of the model. Wanted were scalers without clipping, PCA, TruncatedSVD, column selections, and "
-        "ColumnTransformers of these. Explain the last step in its own inputs: gplens.explain(pipeline[-1], "
-        "pipeline[:-1].transform(X), baseline=pipeline[:-1].transform(x0))."
+        "expected affine steps (scalers without clipping, PCA, TruncatedSVD, column selections, and ColumnTransformers "
+        f"of these), got {type(step).__name__}, which may bend a straight path; explain the last step in its own "
+        "inputs: gplens.explain(pipeline[-1], pipeline[:-1].transform(X), baseline=pipeline[:-1].transform(x0))."
     )
 
 
@@ -88,21 +105,22 @@ def _(step: SelectorMixin, features: int) -> AffineMap:
 
 @read_step.register
 def _(step: FunctionTransformer, features: int) -> AffineMap:
-    """The identity, which is what a ColumnTransformer makes of "passthrough"; any other function is unknown."""
+    """The identity, which a ColumnTransformer has for "passthrough"; any other function is unknown."""
     return AffineMap.identity(features) if step.func is None else read_step.dispatch(object)(step, features)
 
 
 @read_step.register
 def _(step: ColumnTransformer, features: int) -> AffineMap:
-    """Each transformer from its own columns to its own outputs."""
-    outputs = max(own.stop for own in step.output_indices_.values())
+    """A block for each transformer, from its columns to its outputs."""
+    outputs = max(columns.stop for columns in step.output_indices_.values())
     W, offset = torch.zeros(features, outputs, dtype=torch.float64), torch.zeros(outputs, dtype=torch.float64)
     for name, inner, _ in step.transformers_:
         rows, columns = step._transformer_to_input_indices[name], step.output_indices_[name]
         if inner == "drop" or columns.start == columns.stop:
             continue
-        own = AffineMap.identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
-        W[rows, columns], offset[columns] = own
+        W[rows, columns], offset[columns] = (
+            AffineMap.identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
+        )
     return AffineMap(W, offset)
 
 
@@ -123,8 +141,9 @@ def _scaled(features: int, centre: Any, scale: Any) -> AffineMap:
 def _check_unclipped(step: Any) -> None:
     if getattr(step, "clip", False):
         raise ValueError(
-            f"{type(step).__name__}(clip=True) has a kink where it clips. Fit the pipeline with clip=False, or explain "
-            "the last step in its own inputs: gplens.explain(pipeline[-1], pipeline[:-1].transform(X), ...)."
+            f"expected a scaler without clipping, got {type(step).__name__}(clip=True), which has a kink; fit the "
+            "pipeline with clip=False, or explain the last step in its own inputs: gplens.explain(pipeline[-1], "
+            "pipeline[:-1].transform(X), ...)."
         )
 
 

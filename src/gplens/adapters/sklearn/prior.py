@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.sklearn.kernels import has_noise, number, translate
-from gplens.adapters.sklearn.printed import check
+from gplens.adapters.sklearn.predictions import compare
 from gplens.kernels import Autograd, Constant, Kernel
 
 CONSTANT = 1e-10
@@ -30,22 +30,23 @@ class Prior:
     notes: tuple[str, ...]
 
 
-def read_prior(model: Any, points: Float[Tensor, "k d"]) -> Prior:
-    """From kernel_ and X_train_, compared with the host's own values."""
+def read_prior(model: Any, points: Float[Tensor, "k d"] | None) -> Prior:
+    """From kernel_ and X_train_, compared with the host's own values at the points, or at the first of X_train_."""
     translated = translate(model.kernel_)
     kernel = Constant(number(0.0)) if translated is None else translated
     Z = torch.tensor(np.asarray(model.X_train_, np.float64))
+    points = Z[:64] if points is None else points
     x = torch.cat([Z, points])
     total = torch.tensor(model.kernel_.diag(x.numpy()), dtype=torch.float64)
     pairs = torch.tensor(model.kernel_(points.numpy(), Z.numpy()), dtype=torch.float64)
-    check("kernel", kernel(points, Z), pairs, total.abs().max())
+    compare("kernel", kernel(points, Z), pairs, total.abs().max())
     return Prior(kernel, Z, _noise(model.kernel_, total - kernel.diagonal(x), total), total.max(), _notes(kernel))
 
 
 def inverse(L: Any) -> Float[Tensor, "n n"]:
     """L^-1 of the host's Cholesky factor."""
-    own = torch.tensor(np.asarray(L, np.float64))
-    return torch.linalg.solve_triangular(own, torch.eye(len(own), dtype=own.dtype), upper=False)
+    factor = torch.tensor(np.asarray(L, np.float64))
+    return torch.linalg.solve_triangular(factor, torch.eye(len(factor), dtype=factor.dtype), upper=False)
 
 
 def _noise(kernel: Any, extra: Float[Tensor, " k"], total: Float[Tensor, " k"]) -> float | None:

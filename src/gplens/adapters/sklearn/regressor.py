@@ -1,5 +1,6 @@
 """GaussianProcessRegressor: training inputs as support points (MATH 1, first row of the table)."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ from jaxtyping import Float
 from sklearn.gaussian_process import GaussianProcessRegressor
 from torch import Tensor
 
-from gplens.adapters.registry import Adapted
-from gplens.adapters.sklearn.printed import check, check_features, printed
+from gplens.adapters.reading import Reading, read_model
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.likelihood import Likelihood
@@ -21,21 +22,28 @@ from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
 
 
-def read_regressor(model: GaussianProcessRegressor, points: Float[Tensor, "k d"]) -> Adapted:
+@read_model.register
+def _(model: GaussianProcessRegressor, points: Float[Tensor, "k d"] | None) -> Reading:
     """beta = alpha_, A = (L_ L_')^-1, of standardised targets; the outputs are scaled and shifted back."""
     if not hasattr(model, "X_train_"):
         raise ValueError(
-            "The GaussianProcessRegressor was never fitted: it predicts its prior, whose mean is zero everywhere, so "
-            "that there is nothing to explain. Call fit(X, y) first."
+            "expected a fitted GaussianProcessRegressor, got one that predicts its prior, whose mean is zero "
+            "everywhere; call fit(X, y) first."
         )
-    check_features(model, points)
+    check_fitted_columns(model, points)
     prior = read_prior(model, points)
     beta = torch.tensor(np.asarray(model.alpha_, np.float64)).reshape(len(prior.Z), -1).T
     shift, scale = (_each(value, len(beta)) for value in (model._y_train_mean, model._y_train_std))
     process = _process(prior, beta, Quadratic(inverse(model.L_)[None], torch.ones_like(beta[:1])), shift, scale)
-    note = _check(process, model, prior, scale, points)
-    likelihood = _likelihood(prior.noise, scale)
-    return Adapted(process, type(model).__name__, likelihood, notes=(*prior.notes, note), conjugate=True)
+    return Reading(
+        process,
+        type(model).__name__,
+        _likelihood(prior.noise, scale),
+        notes=prior.notes,
+        conjugate=True,
+        columns=columns_of(model),
+        compare=partial(_compare_live, model, process, prior, scale),
+    )
 
 
 def _each(value: Any, outputs: int) -> Float[Tensor, " c"]:
@@ -55,27 +63,30 @@ def _process(
     return posterior if bool((scale == 1).all()) else Mix(posterior, torch.diag(scale))
 
 
-def _check(
-    process: Process,
+def _compare_live(
     model: GaussianProcessRegressor,
+    process: Process,
     prior: Prior,
     scale: Float[Tensor, " c"],
     points: Float[Tensor, "k d"],
-) -> str:
-    """m is predict(X); v and the white noise together are the square of the std that predict(X, return_std) prints."""
+) -> tuple[str, ...]:
+    """m is predict(X); v and the white noise are the square of the std that predict(X, return_std=True) returns."""
     host_m, host_std = (
-        array.reshape(len(points), -1) for array in printed(lambda X: model.predict(X, return_std=True), model, points)
+        array.reshape(len(points), -1) for array in predict(lambda X: model.predict(X, return_std=True), model, points)
     )
     size = prior.size * scale.max() ** 2
     kernel: Any = model.kernel_
-    noise = torch.tensor(kernel.diag(points.numpy())) - prior.kernel.diagonal(points)
-    worst_m = check("mean", process.m(points), host_m, host_m.abs().max() + size.sqrt())
-    worst_v = check("variance", process.v(points) + noise[:, None] * scale**2, host_std**2, size)
-    return f"m and v equal the host's to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points"
+    if prior.noise is None:
+        noise = torch.tensor(kernel.diag(points.numpy())) - prior.kernel.diagonal(points)
+    else:
+        noise = torch.full((len(points),), prior.noise, dtype=torch.float64)
+    worst_m = compare("mean", process.m(points), host_m, host_m.abs().max() + size.sqrt())
+    worst_v = compare("variance", process.v(points) + noise[:, None] * scale**2, host_std**2, size)
+    return (f"m and v equal the host's to {worst_m:.1e} and {worst_v:.1e} at {len(points)} points",)
 
 
 def _likelihood(noise: float | None, scale: Float[Tensor, " c"]) -> Likelihood:
-    """y = f + white noise. `alpha` is in the fit, but not in what predict(return_std) prints, and so not here."""
+    """y = f + white noise. `alpha` is part of the fit, but not of the std that predict(return_std=True) returns."""
     name, response = "GaussianProcessRegressor's Gaussian", ExpectedLink((Identity(),))
     if noise is None:
         return Likelihood(name, response)
@@ -84,6 +95,6 @@ def _likelihood(noise: float | None, scale: Float[Tensor, " c"]) -> Likelihood:
         return Likelihood(name, response, LatentVariance(noises))
 
     def exceeds(t: float) -> ExpectedLink:
-        return ExpectedLink(tuple(Probit(shift=t, noise=own) for own in noises))
+        return ExpectedLink(tuple(Probit(shift=t, noise=variance) for variance in noises))
 
     return Likelihood(name, response, LatentVariance(noises), exceeds)

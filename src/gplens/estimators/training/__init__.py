@@ -1,1 +1,1 @@
-"""Fitting: the bound, where it starts, how it climbs, when it stops."""
+"""How models are fitted: the bound and its optimiser for sparse models, the evidence for exact ones."""

@@ -1,4 +1,4 @@
-"""The ELBO of a sparse model on a batch:  E log p(y|f) over the rows, less KL(q(u) || p(u)) (whitened)."""
+"""The parts of the ELBO of a sparse model: marginals of f for a batch, and KL(q(u) || p(u)), whitened."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.estimators.models import Sparse
+from gplens.estimators.gp_models import Sparse
 
 
 @final
 @dataclass(frozen=True)
 class Features:
-    """phi(x) = L^-1 k(Z,x), in which the model is linear:  f = mu + phi' u + rest,  u ~ q."""
+    """phi(x) = L^-1 k(Z,x) of a batch, in which the model is linear:  f = mu + phi' u + rest,  u ~ q."""
 
     phi: Float[Tensor, "#c b n"]
     prior: Float[Tensor, "#c b"]
@@ -31,17 +31,17 @@ class Gaussian:
 
     @staticmethod
     def of(model: Sparse) -> "Gaussian":
-        """B = TT' with T the lower triangle of the parameter, as GPyTorch reads it."""
+        """The q(u) of a GPyTorch model:  B = TT' with T the lower triangle of its parameter."""
         a, T = model.q.variational_mean, model.q.chol_variational_covar.tril()
         return Gaussian(a.reshape(-1, a.shape[-1]), T.reshape(-1, *T.shape[-2:]).mT)
 
     def divergence(self) -> Float[Tensor, ""]:
-        """KL(q || N(0, I)), added up over the latent functions."""
+        """KL(q || N(0, I)), summed over the latent functions."""
         log_det = 2 * self.root.diagonal(dim1=-2, dim2=-1).abs().log().sum()
         return (self.root.square().sum() + self.a.square().sum() - self.a.numel() - log_det) / 2
 
     def marginals(self, features: Features) -> tuple[Float[Tensor, "c b"], Float[Tensor, "c b"]]:
-        """m = mu + phi' a,  v = k(x,x) - phi' (I - B) phi."""
+        """The moments of f:  m = mu + phi' a,  v = k(x,x) - phi' (I - B) phi."""
         phi = features.phi
         m = features.mu + (phi @ self.a[..., None])[..., 0]
         v = features.prior - phi.square().sum(-1) + (phi @ self.root.mT).square().sum(-1)
@@ -49,18 +49,18 @@ class Gaussian:
 
 
 def features(model: Sparse, X: Float[Tensor, "b d"]) -> Features:
-    """Through the model's own kernel and mean. K is factorised in float64, whatever the model's dtype."""
+    """phi, prior variance and prior mean of the rows X. K is factorised in float64 for models of any dtype."""
     kernel: Any = model.covar_module
     Z, jitter = model.strategy.inducing_points, model.strategy.jitter_val
     K = kernel(Z).to_dense().double()
     eye = torch.eye(K.shape[-1], dtype=torch.float64)
     F = torch.linalg.solve_triangular(torch.linalg.cholesky(K + jitter * eye), eye.expand_as(K), upper=False)
-    X = X.expand(*Z.shape[:-2], *X.shape)  # GPyTorch takes the diagonal of as many rows as kernels for a matrix
+    X = X.expand(*Z.shape[:-2], *X.shape)  # else GPyTorch mistakes the diagonal of as many rows as kernels for a matrix
     phi = kernel(X, Z).to_dense() @ F.to(X.dtype).mT
     prior, mu = kernel(X, diag=True) + jitter, torch.as_tensor(model.mean_module(X))
-    return Features(_rows(phi, 3), _rows(prior, 2), _rows(mu, 2))
+    return Features(_with_latents(phi, 3), _with_latents(prior, 2), _with_latents(mu, 2))
 
 
-def _rows(tensor: Tensor, axes: int) -> Tensor:
-    """With an axis of latent functions, of length one where they share."""
+def _with_latents(tensor: Tensor, axes: int) -> Tensor:
+    """The tensor with an axis of latent functions in front, of length one where they share a kernel."""
     return tensor if tensor.ndim == axes else tensor[None]

@@ -1,7 +1,8 @@
-"""What a killed fit resumes from: one safetensors file, replaced atomically."""
+"""The state of a fit by name, and the file from which a killed fit resumes: safetensors, replaced atomically."""
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -11,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from gplens.estimators.training.stopping import Best
+from gplens.estimators.training.monitor import Best
 from gplens.explanation.files import write
 
 FORMAT = "gplens checkpoint"
@@ -31,25 +32,27 @@ class State:
 @final
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder for one fit: its data and options are part of what is stored, as a fingerprint."""
+    """A folder for one fit, which is identified by a fingerprint of its data and options."""
 
     folder: Path
     fingerprint: str
 
     def save(self, state: State) -> None:
-        """The old one or the new one is there at any time."""
+        """Write the state; at any time either the old or the new one exists in full."""
         self.folder.mkdir(parents=True, exist_ok=True)
         best = state.best
         numbers = {"step": state.step, "value": best.value, "best": best.step, "looks": best.looks}
         header = {"format": FORMAT, "fingerprint": self.fingerprint, **numbers}
-        now, kept = (
-            {f"{part}/{name}": tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
-            for part, tensors in (("now", state.tensors), ("best", best.tensors))
-        )
-        write(self.folder / NAME, to_bytes(now | kept, metadata={"gplens": json.dumps(header)}))
+        tensors = joined({"now": state.tensors, "best": best.tensors}, "/")
+        content = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
+        write(self.folder / NAME, to_bytes(content, metadata={"gplens": json.dumps(header)}))
 
     def load(self) -> State | None:
-        """None where there is none yet; an error where it belongs to another fit."""
+        """The stored state, or None if there is none yet.
+
+        Raises:
+            ValueError: the file is damaged, or belongs to another fit.
+        """
         path = self.folder / NAME
         if not path.exists():
             return None
@@ -58,21 +61,24 @@ class Checkpoint:
                 header = json.loads((file.metadata() or {}).get("gplens", "{}"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         except SafetensorError as cause:
-            raise ValueError(f"{path} is damaged ({cause}). Delete it to start again.") from cause
+            raise ValueError(f"expected a checkpoint, got a damaged file {path} ({cause}); delete it.") from cause
         if header.get("format") != FORMAT or header["fingerprint"] != self.fingerprint:
             raise ValueError(
-                f"{path} belongs to a fit of other data or with other options. Delete it, or give another folder."
+                f"expected a checkpoint of the same data and options, got one of another fit in {path}; delete it, or "
+                "pass another folder."
             )
-        best = Best(header["value"], header["best"], header["looks"], _part(tensors, "best/"))
-        return State(header["step"], _part(tensors, "now/"), best)
+        parts = parted(tensors, ("now", "best"), "/")
+        return State(
+            header["step"], parts["now"], Best(header["value"], header["best"], header["looks"], parts["best"])
+        )
 
     def remove(self) -> None:
-        """The fit is done."""
+        """Delete the file, once the fit is done."""
         (self.folder / NAME).unlink(missing_ok=True)
 
 
 def fingerprint(options: str, *tensors: Tensor) -> str:
-    """Of the data and the options."""
+    """A hash of the options, the tensors and the version of torch."""
     digest = hashlib.sha256(f"{options} {torch.__version__}".encode())
     for tensor in tensors:
         digest.update(f"{tuple(tensor.shape)} {tensor.dtype}".encode())
@@ -80,5 +86,21 @@ def fingerprint(options: str, *tensors: Tensor) -> str:
     return digest.hexdigest()
 
 
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+def joined(parts: dict[str, dict[str, Tensor]], separator: str = ".") -> dict[str, Tensor]:
+    """One dictionary for several, with the name of the part before each key."""
+    return {f"{part}{separator}{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
+
+
+def parted(tensors: dict[str, Tensor], parts: Iterable[str], separator: str = ".") -> dict[str, dict[str, Tensor]]:
+    """The inverse of `joined`, with an empty dictionary for each part that has no tensors."""
+    split: dict[str, dict[str, Tensor]] = {part: {} for part in parts}
+    for key, tensor in tensors.items():
+        part, _, name = key.partition(separator)
+        split[part][name] = tensor
+    return split
+
+
+def adam_moments(adam: torch.optim.Adam | None) -> dict[str, Tensor]:
+    """The state of Adam as tensors, numbered by parameter."""
+    state = {} if adam is None else adam.state_dict()["state"]
+    return {f"{i}.{name}": tensor for i, moments in state.items() for name, tensor in moments.items()}

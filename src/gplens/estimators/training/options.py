@@ -1,4 +1,4 @@
-"""How a sparse model is trained: small objects for the estimators' `training=`."""
+"""How a sparse model is trained: objects for the estimators' `training=`."""
 
 from dataclasses import dataclass
 from math import cos, pi
@@ -16,32 +16,32 @@ class Adam:
 @final
 @dataclass(frozen=True)
 class NaturalGradients:
-    """Natural gradients for q(u), Adam for the rest. For likelihoods whose log is concave in f."""
+    """Natural gradients for q(u), Adam for the rest. For likelihoods that are log-concave in f."""
 
     rate: float = 0.3
-    """1 goes all the way to the optimum of a Gaussian likelihood; minibatches want less."""
+    """1 reaches the optimum of a Gaussian likelihood in one step; minibatches need less."""
     adam_rate: float = 0.05
 
 
 @final
 @dataclass(frozen=True)
 class Cosine:
-    """From the full rate to `last` of it, along half a cosine."""
+    """The rate falls from its full value to the fraction `last` of it along half a cosine."""
 
     last: float = 0.03
 
     def factor(self, done: float) -> float:
-        """At a fraction of the steps."""
+        """The factor of the rate when a fraction `done` of the steps is done."""
         return self.last + (1 - self.last) * (1 + cos(pi * done)) / 2
 
 
 @final
 @dataclass(frozen=True)
 class Constant:
-    """The same rate throughout."""
+    """The rate stays the same."""
 
     def factor(self, done: float) -> float:
-        """At a fraction of the steps."""
+        """1."""
         return 1.0
 
 
@@ -50,17 +50,17 @@ class Constant:
 class EarlyStopping:
     """Stop when the ELBO of held-out rows no longer grows, and keep the best model.
 
-    Where a step sees all rows (small tables), nothing is held out: the bound itself is watched.
+    Where a step uses all rows (small tables), none are held out, and the bound itself is watched.
     """
 
     fraction: float = 0.05
-    """Of the rows, held out where a step does not see all of them."""
+    """The fraction of the rows that is held out, where a step does not use all of them."""
     every: int = 20
-    """Steps between two looks."""
+    """Steps between two evaluations."""
     patience: int = 2
-    """Looks without an improvement."""
+    """Evaluations without improvement after which training stops."""
     tolerance: float = 1e-3
-    """What counts as one, in nats per row."""
+    """The smallest improvement that counts, in nats per row."""
 
 
 @final
@@ -71,18 +71,18 @@ class Training:
     steps: int = 300
     batch: int = 1000
     optimizer: Adam | NaturalGradients | None = None
-    """None takes natural gradients where the likelihood allows them."""
+    """None is natural gradients where the likelihood is log-concave, else Adam."""
     schedule: Cosine | Constant = Cosine()
     stopping: EarlyStopping | None = EarlyStopping()
     learn_kernel: bool = True
     learn_inducing: bool = True
     single: bool = False
-    """Train in float32, but for the Cholesky factor of K: twice as fast where products of matrices dominate. The fitted
-    model is float64 either way."""
+    """Train in float32, except for the Cholesky factor of K: twice as fast where matrix products dominate. The fitted
+    model is float64 in either case."""
     checkpoint_every: int = 50
-    """Steps between two checkpoints, where `fit` was given a folder for them."""
+    """Steps between two checkpoints, where `fit` is given a folder for them."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "checkpoint_every"):
             if getattr(self, name) < 1:
-                raise ValueError(f"Training({name}={getattr(self, name)}): a number above zero was wanted.")
+                raise ValueError(f"expected Training({name}=...) of 1 or more, got {getattr(self, name)}.")

@@ -1,0 +1,101 @@
+"""One model of BoTorch, read as latent functions of raw inputs in the units of a Gaussian outcome."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import log
+from typing import Any, final
+
+import torch
+from botorch.models.approximate_gp import ApproximateGPyTorchModel
+from botorch.models.model import Model
+from botorch.models.multitask import MultiTaskGP
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.botorch.inputs import read_inputs
+from gplens.adapters.botorch.latents import read_exact, read_sparse
+from gplens.adapters.botorch.outcomes import read_outcome
+from gplens.adapters.botorch.predictions import compare_live, compare_with, read_noise
+from gplens.adapters.gpytorch.shadow import shadow, state_of, undisturbed
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance
+from gplens.expectations.hyperparameters import over_hyperparameters
+from gplens.likelihood import Likelihood
+from gplens.links import Identity, Link, Probit
+from gplens.processes.process import Process
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Latent functions, and what each of them stands for."""
+
+    process: Process
+    links: tuple[Link, ...]
+    """From the Gaussian outcome to the raw one, for each latent function."""
+    noise: tuple[float, ...] | None
+    """The variance of an observation given each latent function; None where it is not the same everywhere."""
+    draws: tuple[int, ...]
+    """Number of latent functions that each output is a mixture of."""
+    notes: tuple[str, ...]
+    compare: Callable[[Float[Tensor, "k d"]], tuple[str, ...]]
+    """As `compare` of a Reading."""
+    conjugate: bool
+
+
+def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
+    """Read a shadow of the model, compare the shadow's posterior, return; `compare` asks the live model."""
+    replica, sparse = _evaluated_shadow(model), isinstance(model, ApproximateGPyTorchModel)
+    with undisturbed(model):
+        state = state_of(model)
+    outputs = 1 if isinstance(model, MultiTaskGP) else replica.num_outputs
+    draws = (replica.num_mcmc_samples,) if replica._is_fully_bayesian else (1,) * outputs
+    inputs, outcome = read_inputs(replica, points), read_outcome(replica, outputs)
+    if sparse:
+        process, notes = read_sparse(replica, inputs, outcome, points)
+    else:
+        process, notes = read_exact(replica, sum(draws), inputs, outcome, points)
+    links = (outcome.link,) * sum(draws)
+    response = over_hyperparameters(ExpectedLink(links), draws)
+    if next(model.parameters()).dtype != torch.float64:
+        notes = (*notes, compare_with(replica, process, response, outcome.scale, points))
+    compare = partial(compare_live, model, process, response, outcome.scale, state)
+    return Part(process, links, read_noise(replica, points), draws, notes, compare, conjugate=not sparse)
+
+
+def _evaluated_shadow(model: Any) -> Any:
+    """A shadow in evaluation mode whose training inputs were transformed in float64, as they came, not as cached."""
+    replica = shadow(model)
+    for part in replica.modules():
+        if isinstance(part, Model):
+            part._revert_to_original_inputs()
+    return replica.eval()
+
+
+def likelihood_of(parts: tuple[Part, ...]) -> Likelihood:
+    """posterior(X).mean as the response; the noise of observations where it is constant."""
+    links = sum((part.links for part in parts), ())
+    name, response = "BoTorch's posterior mean", ExpectedLink(links)
+    if any(part.noise is None for part in parts):
+        return Likelihood(name, response, latents=len(links))
+    noise = sum((part.noise or () for part in parts), ())
+    variance = LatentVariance(noise) if all(link == Identity() for link in links) else None
+
+    def exceeds(t: float) -> ExpectedLink:
+        levels = [_level(link, t) for link in links]
+        pairs = zip(levels, noise, strict=True)
+        return ExpectedLink(tuple(Probit(shift=level, noise=extra) for level, extra in pairs))
+
+    return Likelihood(name, response, variance, exceeds, len(links))
+
+
+def _level(link: Link, t: float) -> float:
+    """The value of the Gaussian outcome at which the raw one is t."""
+    if link == Identity():
+        return t
+    if t <= 0:
+        raise ValueError(
+            f"expected a level above zero, got Exceeds({t:g}); an outcome that was fitted by its logarithm is above "
+            "zero for certain."
+        )
+    return log(t)

@@ -1,0 +1,108 @@
+"""BoTorch's own posterior at points: the Gaussian outcome, the noise of observations, and the mean in raw units."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import torch
+from botorch.models.approximate_gp import ApproximateGPyTorchModel
+from botorch.posteriors import TransformedPosterior
+from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.gpytorch.shadow import DOUBLE, HINT, SINGLE, agree, exactly, state_of, undisturbed
+from gplens.adapters.reading import check_unchanged, compare_numbers
+from gplens.expectations.expectation import Expectation
+from gplens.lines.line import Line
+from gplens.processes.process import Process
+
+CONSTANT = 1e-8
+"""Variation of the noise over the points, relative to the largest variance, that is rounding."""
+
+
+class Predicted(NamedTuple):
+    """Of latent functions, before the nonlinear part of the outcome transform, and of outputs after it."""
+
+    m: Float[Tensor, "k c"]
+    v: Float[Tensor, "k c"]
+    mean: Float[Tensor, "k o"]
+
+
+def predict(model: Any, points: Float[Tensor, "k d"], *, noisy: bool = False) -> Predicted:
+    """model.posterior(points) of a model in evaluation mode, in its own precision."""
+    with exactly():
+        posterior = model.posterior(points.to(next(model.parameters())), observation_noise=noisy)
+        inner: Any = posterior
+        while isinstance(inner, TransformedPosterior):
+            inner = inner._posterior
+        m, v = (_columns(tensor.double().cpu()) for tensor in (inner.mean, inner.variance))
+        return Predicted(m, v, _mean(posterior))
+
+
+def read_noise(model: Any, points: Float[Tensor, "k d"]) -> tuple[float, ...] | None:
+    """The variance that observations add to each latent function; None where it depends on the input."""
+    if not isinstance(model.likelihood, _GaussianLikelihoodBase):
+        return None
+    v = predict(model, points).v
+    extra = predict(model, points, noisy=True).v - v
+    spread = extra.amax(0) - extra.amin(0)
+    return tuple(extra.mean(0).tolist()) if bool((spread <= CONSTANT * (v + extra).amax(0)).all()) else None
+
+
+def compare_with(
+    model: Any, process: Process, response: Expectation, scale: Tensor, points: Float[Tensor, "k d"]
+) -> str:
+    """Refuse a process or a response that is not the one of a model in evaluation mode; else say how close they are."""
+    predicted, dtype = predict(model, points), next(model.parameters()).dtype
+    _compare_mean(process, response, predicted.mean, points, dtype)
+    gp = model.model if isinstance(model, ApproximateGPyTorchModel) else model
+    with exactly():
+        x = model.transform_inputs(points.to(next(model.parameters())))
+        prior = gp.forward(x).variance.max().double().cpu() * scale.max() ** 2
+    return agree(process, (predicted.m, predicted.v, prior), points, dtype)
+
+
+def compare_live(
+    model: Any,
+    process: Process,
+    response: Expectation,
+    scale: Tensor,
+    state: dict[str, Tensor],
+    points: Float[Tensor, "k d"],
+) -> tuple[str, ...]:
+    """Compare with the live model: with the tensors that were read, and with its posterior now."""
+    with undisturbed(model):
+        check_unchanged(type(model).__name__, state, state_of(model))
+        return (compare_with(model, process, response, scale, points),)
+
+
+def compare_list(model: Any, process: Process, response: Expectation, points: Float[Tensor, "k d"]) -> None:
+    """Compare the mean of a live list of models as a whole."""
+    x = points.to(next(model.parameters()))
+    with undisturbed(model), exactly(), warnings.catch_warnings(action="ignore", category=UserWarning):
+        mean = _mean(model.posterior(x))  # which warns that batch shapes differ
+    _compare_mean(process, response, mean, points, x.dtype)
+
+
+def _compare_mean(
+    process: Process,
+    response: Expectation,
+    mean: Float[Tensor, "k o"],
+    points: Float[Tensor, "k d"],
+    dtype: torch.dtype,
+) -> None:
+    """posterior(X).mean itself, in the units of the raw outcome."""
+    limit = DOUBLE if dtype == torch.float64 else SINGLE
+    ours = response.jet(process.along(Line.at(points)), tuple(range(mean.shape[1]))).value[:, :, 0]
+    compare_numbers("posterior mean", ours, mean, limit * (1 + mean.abs().max()), HINT)
+
+
+def _mean(posterior: Any) -> Float[Tensor, "k o"]:
+    """posterior.mean, or its average over the draws of hyper-parameters, which is BoTorch's mixture_mean."""
+    mean = posterior.mean.double().cpu()
+    return mean if mean.ndim == 2 else mean.mean(0)
+
+
+def _columns(tensor: Float[Tensor, "*s k o"]) -> Float[Tensor, "k c"]:
+    """(k, c) as it is; draws (s, k, 1) as columns."""
+    return tensor if tensor.ndim == 2 else tensor[..., 0].T

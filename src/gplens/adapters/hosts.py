@@ -1,0 +1,42 @@
+"""The host libraries whose models gplens reads, the modules that read them, and the versions that were tested."""
+
+import re
+from importlib.metadata import version
+from typing import NamedTuple
+
+
+class Host(NamedTuple):
+    """A library, and the range of its versions whose private attributes the adapter knows."""
+
+    adapter: str
+    """The module that registers readers of its models; imported when one of its objects is given."""
+    package: str
+    """As pip calls it."""
+    low: tuple[int, int] = (0, 0)
+    high: tuple[int, int] = (10**9, 0)
+
+    @property
+    def requirement(self) -> str:
+        """For pip."""
+        low, high = (".".join(map(str, bound)) for bound in (self.low, self.high))
+        return f"{self.package}>={low},<{high}"
+
+    def explained(self, cause: Exception) -> Exception:
+        """A missing name, or, where the installed version was never tested, an error that says which one to install."""
+        installed = version(self.package)
+        if self.low <= tuple(int(part) for part in re.findall(r"\d+", installed)[:2]) < self.high:
+            return cause
+        return ImportError(
+            f"expected {self.requirement}, got {self.package} {installed}, where something that gplens reads is "
+            f'missing ({cause}); pip install "{self.requirement}".'
+        )
+
+
+HOSTS = {
+    "gplens": Host("gplens.adapters.native", "gplens"),
+    "gpytorch": Host("gplens.adapters.gpytorch", "gpytorch", (1, 13), (1, 16)),
+    "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 7), (1, 10)),
+    "botorch": Host("gplens.adapters.botorch", "botorch", (0, 18), (0, 19)),
+}
+"""By the name of the top-level Python package. A new host is one line here."""
+LIBRARIES = ", ".join(host.package for root, host in HOSTS.items() if root != "gplens")

@@ -1,0 +1,47 @@
+"""Objects of gplens itself: processes, two functions, links, likelihoods, and its estimators."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.estimators import FittedEstimator
+from gplens.adapters.reading import Reading, read_likelihood, read_model
+from gplens.expectations.expectation import Expectation
+from gplens.likelihood import Likelihood
+from gplens.links import Link
+from gplens.processes.functions import Functions
+from gplens.processes.process import Process
+
+FAMILY = FittedEstimator
+"""Estimators are read as such, whatever else they inherit from."""
+
+
+@read_model.register
+def _(model: Process, points: Float[Tensor, "k d"] | None) -> Reading:
+    """A process is what it is: there is no host to compare it with."""
+    return Reading(model, type(model).__name__)
+
+
+@read_model.register
+def _(model: Functions, points: Float[Tensor, "k d"] | None) -> Reading:
+    """Two functions; `compare` checks that rows are independent and that autograd has the gradients of the values."""
+
+    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+        model.check(points)
+        return (f"rows are independent and gradients those of the values at {len(points)} points",)
+
+    return Reading(model, "Functions", compare=compare)
+
+
+@read_likelihood.register
+def _(likelihood: Likelihood) -> Likelihood:
+    return likelihood
+
+
+@read_likelihood.register
+def _(likelihood: Link) -> Likelihood:
+    return Likelihood.of_link(likelihood)
+
+
+@read_likelihood.register
+def _(likelihood: Expectation) -> Likelihood:
+    return Likelihood(repr(likelihood), likelihood)

@@ -1,0 +1,131 @@
+"""Classification."""
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, SupportsIndex, final
+
+import numpy as np
+import torch
+from gpytorch.likelihoods import BernoulliLikelihood, SoftmaxLikelihood
+from jaxtyping import Float
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from gplens.adapters.reading import read_host_likelihood
+from gplens.estimators.base import GPEstimator
+from gplens.estimators.evaluation import evaluate
+from gplens.estimators.fitting import Problem, fit_sparse
+from gplens.estimators.likelihoods import Logistic
+from gplens.estimators.parameters import Design
+from gplens.estimators.scaling import average, scaling_of
+from gplens.estimators.training.q_of_u import Sites
+
+LINKS = ("probit", "logistic", "softmax")
+
+
+@final
+@dataclass(eq=False, repr=False)
+class GPClassifier(ClassifierMixin, GPEstimator):
+    """Two classes by probit or logistic, more by softmax, by sparse variational inference.
+
+    Explanations are of the probability of each class; with probit or logistic, of the second class, `classes_[1]`.
+    Fitted attribute beside those of GPEstimator: `classes_`, the labels.
+
+    Args:
+        kernel, ard, inducing_points, inducing, scaling, training, random_state, progress: as in GPRegressor.
+        link: "probit", "logistic" or "softmax"; None is probit for two classes and softmax for more.
+        shared: whether classes share kernel and inducing points, which is faster by about their number.
+    """
+
+    _: KW_ONLY
+    link: str | None = None
+    shared: bool = True
+
+    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPClassifier":
+        """Fit to labels of any kind."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        inputs = torch.from_numpy(np.array(X))
+        problem = self._problem(torch.from_numpy(labels.astype(np.float64)))
+        design, scaling = Design.of(self, shared=self.shared), scaling_of(self.scaling, inputs)
+        fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
+        self._finish(fit, average(inputs))
+        self._warn_if_interrupted()
+        return self
+
+    def _problem(self, y: Float[Tensor, " n"]) -> Problem:
+        count = len(self.classes_)
+        if count < 2:
+            raise ValueError(f"expected y with at least two classes, got one class, {self.classes_[0]!r}.")
+        link = self.link or ("probit" if count == 2 else "softmax")
+        if link not in LINKS or (link != "softmax" and count > 2):
+            raise ValueError(
+                f"link must be 'softmax', or for two classes 'probit' or 'logistic', got link={link!r} with {count} "
+                "classes."
+            )
+        if link == "softmax":
+            softmax = SoftmaxLikelihood(num_classes=count, mixing_weights=False)
+            return Problem(y, softmax, lambda y: _softmax_sites(y, count), latents=count, variance=10.0)
+        bernoulli = BernoulliLikelihood() if link == "probit" else Logistic()
+        return Problem(y, bernoulli, lambda y: Sites((2 * y - 1)[None], torch.full_like(y, 0.5)))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The expected probability of each class, (rows, classes): the link averaged over the latent functions."""
+        rows = self._read(X)
+        (p,) = evaluate(self.posterior_, [read_host_likelihood(self.likelihood_).response], rows)
+        return (torch.cat([1 - p, p], dim=1) if p.shape[1] == 1 else p).numpy()
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label."""
+        p = self.predict_proba(X)
+        return self.classes_[p.argmax(1)]
+
+    def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """log P(y|x) of each row."""
+        column = np.searchsorted(self.classes_, np.asarray(y))
+        return np.log(self.predict_proba(X)[np.arange(len(column)), column])
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes in explanations: a text as it is, a number such as 3 as "class 3"."""
+        check_is_fitted(self)
+        return tuple(label if isinstance(label, str) else f"class {label}" for label in self.classes_)
+
+    def _positions(self, outputs: Any) -> list[int] | None:
+        """Positions of outputs that are given by labels, names or positions of classes."""
+        if outputs is None:
+            return None
+        several = isinstance(outputs, Iterable) and not isinstance(outputs, str)
+        positions = [self._position(output) for output in (outputs if several else [outputs])]
+        if self.posterior_.latents > 1:
+            return positions
+        if positions != [1]:
+            first, second = self.class_names
+            raise ValueError(
+                f"expected outputs={second!r}, the class that a {self.likelihood_.__class__.__name__} explains, got "
+                f"outputs={outputs!r}; attributions of {first!r} are those of {second!r} with the opposite sign."
+            )
+        return [0]
+
+    def _position(self, output: Any) -> int:
+        """The class of a label, a name or a position; an error where label and position disagree."""
+        labels, names = self.classes_.tolist(), self.class_names
+        candidates = {labels.index(output)} if output in labels else set()
+        candidates |= {names.index(output)} if output in names else set()
+        if isinstance(output, SupportsIndex) and 0 <= int(output) < len(labels):
+            candidates.add(int(output))
+        if len(candidates) != 1:
+            clash = "can be a label or a position" if candidates else "is neither a label, a name nor a position"
+            raise ValueError(f"expected one of the classes {list(names)}, got {output!r}, which {clash}; pass a name.")
+        return candidates.pop()
+
+
+def _softmax_sites(y: Float[Tensor, " n"], count: int) -> Sites:
+    """One-hot targets four apart, with the precision of a label."""
+    hot = torch.nn.functional.one_hot(y.long(), count).T.to(y.dtype)
+    return Sites(4 * (hot - 1 / count), torch.full_like(y, 0.1))

@@ -1,0 +1,74 @@
+"""The parameters that all estimators share, and the checked choices of a fit that they become."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, final, no_type_check
+
+from jaxtyping import Float
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from gplens.estimators.gp_models import KERNELS
+from gplens.estimators.training.options import Training
+from gplens.estimators.training.rows import PLACEMENTS, typical_distance
+
+
+@no_type_check  # scikit-learn's constructors accept anything; `fit` checks
+@dataclass(eq=False, repr=False)
+class SharedParameters:
+    """The parameters of all estimators. A subclass that is a dataclass too adds its own as further fields."""
+
+    kernel: str = "matern52"
+    """One of "rbf", "matern32", "matern52", "rational_quadratic"."""
+    _: KW_ONLY
+    ard: bool = True
+    """Whether each column has a lengthscale of its own."""
+    inducing_points: int = 128
+    """The number of inducing points of a sparse model."""
+    inducing: str = "kmeans"
+    """Where inducing points start: "kmeans", or "first" for the first rows."""
+    scaling: str = "columns"
+    """How training scales the inputs: "columns" standardises each column, "table" scales all by one number, "none"
+    leaves them. The fitted model and all results are in the units of the table in any case."""
+    training: Training | None = None
+    """How a sparse model is trained; None is Training()."""
+    random_state: Any = None
+    """The seed of a sparse model."""
+    progress: bool = True
+    """Whether a progress bar is shown where standard error is a terminal."""
+
+
+@final
+@dataclass(frozen=True)
+class Design:
+    """The choices behind a fit, checked."""
+
+    kernel: str
+    ard: bool
+    inducing_points: int
+    inducing: str
+    shared: bool
+    """Whether latent functions share kernel and inducing points."""
+    training: Training
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.kernel not in KERNELS:
+            raise ValueError(f"kernel must be one of {sorted(KERNELS)}, got kernel={self.kernel!r}.")
+        if self.inducing not in PLACEMENTS:
+            raise ValueError(f"inducing must be one of {sorted(PLACEMENTS)}, got inducing={self.inducing!r}.")
+        if self.inducing_points < 1:
+            raise ValueError(f"inducing_points must be 1 or more, got inducing_points={self.inducing_points}.")
+
+    @staticmethod
+    def of(parameters: SharedParameters, *, shared: bool = True) -> "Design":
+        """The design that an estimator's parameters ask for."""
+        training = Training() if parameters.training is None else parameters.training
+        if not isinstance(training, Training):
+            raise TypeError(f"expected training=gplens.estimators.Training(...) or None, got training={training!r}.")
+        seed = int(check_random_state(parameters.random_state).randint(2**31 - 1))
+        points, inducing = parameters.inducing_points, parameters.inducing
+        return Design(parameters.kernel, parameters.ard, points, inducing, shared, training, seed)
+
+    def typical(self, X: Float[Tensor, "n d"]) -> float:
+        """The typical distance of rows, at which lengthscales start."""
+        return typical_distance(X, self.seed)

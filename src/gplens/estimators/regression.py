@@ -1,0 +1,76 @@
+"""Regression with Gaussian noise."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+from torch import Tensor
+
+from gplens.estimators.base import GPEstimator
+from gplens.estimators.fitting import Problem, fit_exact, fit_sparse, gaussian_noise
+from gplens.estimators.likelihoods import log_normal
+from gplens.estimators.parameters import Design
+from gplens.estimators.scaling import average, scaling_of
+from gplens.estimators.training.q_of_u import Sites
+
+
+@final
+@dataclass(eq=False, repr=False)
+class GPRegressor(RegressorMixin, GPEstimator):
+    """y = f(x) + noise, exact or sparse by the number of rows; `training_summary_["inference"]` says which.
+
+    Args:
+        kernel: "rbf", "matern32", "matern52" or "rational_quadratic".
+        ard: one lengthscale for each column, or one for all.
+        inducing_points: the number of inducing points of a sparse model.
+        inducing: where inducing points start: "kmeans", or "first" for the first rows.
+        scaling: "columns" standardises each column, "table" scales all by one number, "none" leaves them. The fitted
+            model and all results are in the units of the table in any case.
+        training: how a sparse model is trained; None is Training().
+        random_state: the seed of a sparse model.
+        progress: show a progress bar where standard error is a terminal.
+        exact_rows: the largest number of rows for exact inference, whose time grows with their cube.
+    """
+
+    _: KW_ONLY
+    exact_rows: int = 2000
+
+    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPRegressor":
+        """Fit to real numbers. Checkpoints are written by sparse fits only."""
+        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
+        inputs, targets = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
+        design, scaling, (shift, scale) = Design.of(self), scaling_of(self.scaling, inputs), _centre(targets)
+        if len(inputs) <= self.exact_rows:
+            fit = fit_exact(design, inputs, targets, scaling, shift=shift, scale=scale)
+        else:
+            problem = Problem((targets - shift) / scale, gaussian_noise(0.1), _sites, shift=shift, scale=scale)
+            fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
+        self._finish(fit, average(inputs))
+        self._warn_if_interrupted()
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """E y = m; and, if asked for, the standard deviation of y, noise included."""
+        return self._mean_and_deviation(X, return_std)
+
+    def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """log p(y|x) of each row."""
+        mean, deviation = (torch.from_numpy(part) for part in self._mean_and_deviation(X, return_std=True))
+        return log_normal(torch.as_tensor(np.asarray(y)) - mean, deviation**2).numpy()
+
+
+def _sites(y: Float[Tensor, " n"]) -> Sites:
+    """The targets themselves, with the precision of the initial noise."""
+    return Sites(y[None], torch.full_like(y, 10.0))
+
+
+def _centre(y: Float[Tensor, " n"]) -> tuple[float, float]:
+    """Mean and deviation; the deviation of a constant target is one."""
+    deviation = float(y.std(correction=0))
+    return float(y.mean()), deviation if deviation > 1e-12 * float(y.abs().max()) else 1.0

@@ -1,0 +1,83 @@
+"""Regression of a variance."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+from torch import Tensor
+
+from gplens.estimators.base import GPEstimator
+from gplens.estimators.evaluation import log_expectation
+from gplens.estimators.fitting import Problem, fit_sparse
+from gplens.estimators.likelihoods import SquaredScale, log_normal
+from gplens.estimators.parameters import Design
+from gplens.estimators.scaling import average, scaling_of
+from gplens.estimators.training.q_of_u import Sites
+
+NODES = 128
+"""Gauss-Hermite nodes of the predictive density."""
+
+
+@final
+@dataclass(eq=False, repr=False)
+class GPVarianceRegressor(RegressorMixin, GPEstimator):
+    """y ~ N(0, f(x)^2 + floor), by sparse variational inference: how much y scatters around zero.
+
+    `predict` returns the variance of y, and that is what is explained. The paper's likelihood has floor = 0, for which
+    no finite ELBO exists (see `likelihoods.SquaredScale`); attributions do not depend on an additive constant.
+
+    Args:
+        kernel, ard, inducing_points, inducing, scaling, training, random_state, progress: as in GPRegressor.
+        floor: as a fraction of the mean of y^2; above zero.
+    """
+
+    _: KW_ONLY
+    floor: float = 0.01
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # what it predicts is the variance of y, not y
+        return tags
+
+    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPVarianceRegressor":
+        """Fit to observations that scatter around zero."""
+        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
+        inputs, observed = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
+        scale = float(observed.square().mean().sqrt())
+        if scale == 0:
+            raise ValueError(f"expected some y other than zero, got {len(observed)} zeros.")
+        if not self.floor > 0:
+            raise ValueError(f"floor must be above zero, got floor={self.floor}.")
+        likelihood = SquaredScale(self.floor)
+        problem = Problem(observed / scale, likelihood, _sites, mean=0.8, variance=0.25, concave=False, scale=scale)
+        design, scaling = Design.of(self), scaling_of(self.scaling, inputs)
+        fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
+        self._finish(replace(fit, likelihood=SquaredScale(self.floor * scale**2)), average(inputs))
+        self._warn_if_interrupted()
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Var y = m^2 + v + floor; and, if asked for, the standard deviation of y, which is its root."""
+        return self._mean_and_deviation(X, return_std)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The average log density of y: R^2 would compare a variance with an observation."""
+        return float(np.average(self.log_density(X, y), weights=sample_weight))
+
+    def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """log p(y|x) of each row, by Gauss-Hermite over f."""
+        m, v = (tensor[:, 0] for tensor in self._marginals(self._read(X)))
+        observed = torch.from_numpy(np.array(y, dtype=np.float64))[:, None]
+        floor = self.likelihood_.floor
+        return log_expectation(lambda f: log_normal(observed.expand_as(f), f**2 + floor), m, v, NODES).numpy()
+
+
+def _sites(y: Float[Tensor, " n"]) -> Sites:
+    """|f| = E |y| / sqrt(2/pi): the positive one of the two functions that explain y equally well."""
+    return Sites((y.abs() * (torch.pi / 2) ** 0.5)[None], torch.full_like(y, 2.0))
