@@ -72,12 +72,7 @@ def test_fold_is_the_sum_over_gradients_at_pairs_of_nodes(case: KernelCase, full
         expected = expected.diagonal(dim1=1, dim2=2)
     folded = kernel.fold(left, right, kernel.prepare(Z), H, Quadratic.dense(A[None]), full=full)
     torch.testing.assert_close(folded, expected, rtol=1e-9, atol=1e-10)
-<<<<<<< HEAD
-    steep = Quadratic.dense(1e9 * A[None])  # which goes through F
-    large = kernel.fold(left, right, kernel.prepare(Z), H, steep, full=full)
-=======
     large = kernel.fold(left, right, kernel.prepare(Z), H, Quadratic.dense(1e9 * A[None]), full=full)  # through F
->>>>>>> main
     torch.testing.assert_close(large / 1e9, expected, rtol=1e-9, atol=1e-10)
 
 
