@@ -84,7 +84,7 @@ def test_names_that_do_not_fit_are_refused() -> None:
 )
 def test_a_model_that_is_not_a_gaussian_process_is_refused(model: object, name: str) -> None:
     message = naming(
-        name, "gpytorch", "sklearn", "gplens.Posterior.from_arrays(kernel, Z, beta, A)", "gplens.Functions"
+        name, "gpytorch", "botorch", "gplens.Posterior.from_arrays(kernel, Z, beta, A)", "gplens.Functions"
     )
     refused(TypeError, message, model=model)
 
