@@ -31,11 +31,18 @@ class CountGP(gpytorch.models.ApproximateGP):
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
-def fit() -> tuple[CountGP, gpytorch.likelihoods.PoissonLikelihood, torch.Tensor]:
+class LogPoisson(gpytorch.likelihoods.PoissonLikelihood):
+    """Counts with the rate exp(f), as in the paper."""
+
+    def forward(self, function_samples: torch.Tensor, *args: Any, **kwargs: Any) -> torch.distributions.Poisson:
+        return torch.distributions.Poisson(function_samples.exp())
+
+
+def fit() -> tuple[CountGP, LogPoisson, torch.Tensor]:
     torch.manual_seed(0)
     X = torch.rand(60, 2, dtype=torch.float64)
     y = torch.poisson(1 + 4 * X[:, 0] ** 2)
-    model, likelihood = CountGP(X[:15].clone()).double(), gpytorch.likelihoods.PoissonLikelihood()
+    model, likelihood = CountGP(X[:15].clone()).double(), LogPoisson()
     elbo = gpytorch.mlls.VariationalELBO(likelihood, model, len(X))
     optimiser = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(40):

@@ -179,7 +179,7 @@ def _question(
     tolerance = max(FINEST, expectation.default_tolerance) if tolerance is None else tolerance
     if not isinstance(tolerance, float | int) or not FINEST <= tolerance < 1:
         raise ValueError(f"tolerance must be in [{FINEST:g}, 1), got {tolerance}. The default is 1e-6.")
-    chosen = output_indices(names, outputs)
+    chosen = tuple(range(len(names))) if outputs is None else output_indices(names, outputs)
     output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
     process, expectation, chosen = expectation.narrowed(process, chosen)
     return Question(process, expectation.within(tolerance), chosen, tolerance), output_names

@@ -20,14 +20,18 @@ class Likelihood:
     """What it is called in messages."""
     response: Expectation
     """E y, what the model predicts."""
-    variance: Expectation | None = None
-    """Var y: observation noise and the uncertainty of the latent function together."""
+    variance: Expectation | Callable[[], Expectation] | None = None
+    """Var y: observation noise and the uncertainty of the latent function together; or a function that builds it."""
     exceeds: Callable[[float], Expectation] | None = None
     """t -> P(y > t)."""
     latents: int | None = None
     """The number of latent functions it takes. None takes any number, each with an output of its own."""
     outputs: tuple[str, ...] | None = None
     """Names of the response's outputs: one for each class, or a single one such as "P(y = class 1)"."""
+
+    def total_variance(self) -> Expectation | None:
+        """Var y, built if need be; None if the likelihood does not give it."""
+        return self.variance() if callable(self.variance) else self.variance
 
     @staticmethod
     def of_link(link: Link) -> "Likelihood":

@@ -1,12 +1,14 @@
 """Quadrature rules for `explain(rule=...)`: the adaptive default, and fixed rules."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+import torch
 
-from gplens.paths.adaptive import Adaptive
-from gplens.paths.integrand import FixedRule, Rule
+from gplens.paths.adaptive import Adaptive, allowed_error
+from gplens.paths.integrand import Integral, Integrand, Rule
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
 
 __all__ = [
@@ -20,6 +22,28 @@ __all__ = [
     "Rule",
     "Trapezoid",
 ]
+
+
+class FixedRule(Rule):
+    """A rule with the same nodes and weights on [0, 1] for every path, whatever the tolerance."""
+
+    @abstractmethod
+    def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes | None]:
+        """Nodes, weights, and the weights of a coarser rule on the same nodes, or None."""
+
+    def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
+        """The weighted sums, with the difference to the coarser rule as the error."""
+        t, w, coarse = self.nodes_and_weights()
+        b = integrand.rows
+        channels = torch.as_tensor(np.stack([w] if coarse is None else [w, w - coarse]))
+        rows = torch.arange(b)
+        sums = integrand.sums(rows, torch.as_tensor(t).expand(b, -1), channels.expand(b, -1, -1))
+        values, count = sums[:, 0], torch.full((b,), len(t))
+        if coarse is None:
+            return Integral(values, None, count, None)
+        error = sums[:, 1].abs()
+        met = (error <= allowed_error(integrand, rows, values, tolerance)[..., None]).flatten(1).all(1)
+        return Integral(values, error, count, met)
 
 
 def _check_count(rule: object, count: int, least: int) -> None:

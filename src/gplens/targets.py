@@ -72,7 +72,7 @@ class PredictiveVariance(Target):
     """Var y = E Var[y|f] + Var E[y|f]: observation noise and the uncertainty of the model together."""
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        variance = _required(likelihood, self).variance
+        variance = _required(likelihood, self).total_variance()
         if variance is None:
             raise ValueError(_not_given(likelihood, "Var[y|f]", "target=gplens.targets.EpistemicVariance()"))
         return variance

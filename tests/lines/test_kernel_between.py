@@ -45,13 +45,13 @@ def test_derivatives_between_nodes_are_those_of_the_values(case: KernelCase) -> 
         torch.testing.assert_close(between.values[i], kernel(X, Y), rtol=1e-12, atol=1e-12)
         assert (between.by_x[i] - by_x).abs().max() <= 1e-6 * (1 + by_x.abs().max())
         assert (between.by_y[i] - slopes(kernel, Y, X).transpose(0, 1)).abs().max() <= 1e-6 * (1 + by_x.abs().max())
-        assert (between.mixed(True)[i] - mixed).abs().max() <= 1e-5 * (1 + mixed.abs().max())
+        assert (between.by_both(True)[i] - mixed).abs().max() <= 1e-5 * (1 + mixed.abs().max())
     torch.testing.assert_close(
-        between.mixed(False), between.mixed(True).diagonal(dim1=3, dim2=4), rtol=1e-12, atol=1e-12
+        between.by_both(False), between.by_both(True).diagonal(dim1=3, dim2=4), rtol=1e-12, atol=1e-12
     )
     for full in (True, False):
-        expected = torch.einsum("bqp,bqp...->b...", H, between.mixed(full))
-        torch.testing.assert_close(between.mixed_sum(H, full=full), expected, rtol=1e-12, atol=1e-12)
+        expected = torch.einsum("bqp,bqp...->b...", H, between.by_both(full))
+        torch.testing.assert_close(between.by_both_sum(H, full=full), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same nodes", "other nodes"])

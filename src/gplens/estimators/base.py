@@ -127,15 +127,6 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         points = [torch.from_numpy(self.mean_input_)[None], support_points(self.model_)[:COMPARED]]
         return read_process(self.model_, torch.cat(points))
 
-    def __getstate__(self) -> Any:  # both of these go when kernels hold no weak references, which cannot be pickled
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "posterior_"}
-
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        if "model_" in state:
-            self.posterior_ = self._posterior()
-
     def _warn_if_interrupted(self) -> None:
         summary = self.training_summary_
         if summary["stopped"] == INTERRUPTED:
@@ -152,8 +143,9 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         rows, observation = self._read(X), read_host_likelihood(self.likelihood_)
         if not return_std:
             return evaluate(self.posterior_, [observation.response], rows)[0][:, 0].numpy()
-        assert observation.variance is not None
-        mean, variance = evaluate(self.posterior_, [observation.response, observation.variance], rows)
+        total_variance = observation.total_variance()
+        assert total_variance is not None
+        mean, variance = evaluate(self.posterior_, [observation.response, total_variance], rows)
         return mean[:, 0].numpy(), variance[:, 0].sqrt().numpy()
 
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:

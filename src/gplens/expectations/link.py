@@ -35,20 +35,12 @@ class Link(ABC):
     With value = E g(f):  d value/dm = E g' = slope,  d value/dv = 1/2 E g'' = curvature / 2  (2.1).
     """
 
-    @property
-    def exact(self) -> bool:
-        """False for a named approximation, whose attributions do not add up to the change of `value`."""
-        return True
-
-    @property
-    def needs_variance(self) -> bool:
-        """False if no moment depends on v; the variance is then never computed."""
-        return True
-
-    @property
-    def has_pair_moments(self) -> bool:
-        """False if g'' jumps; error bars then come from draws."""
-        return True
+    exact: bool = True
+    """False for a named approximation, whose attributions do not add up to the change of `value`."""
+    needs_variance: bool = True
+    """False if no moment depends on v; the variance is then never computed."""
+    has_pair_moments: bool = True
+    """False if g'' jumps; error bars then come from draws."""
 
     @abstractmethod
     def __call__(self, f: Batch) -> Batch:

@@ -25,10 +25,8 @@ class SigmoidHermite(Link):
 
     count: int = 20
 
-    @property
-    def exact(self) -> bool:
-        """False: slope and curvature are not the derivatives of `value`."""
-        return False
+    exact = False
+    """False: slope and curvature are not the derivatives of `value`."""
 
     def __call__(self, f: Batch) -> Batch:
         return torch.sigmoid(f)

@@ -16,10 +16,8 @@ def output_index(names: tuple[str, ...], output: SupportsIndex | str) -> int:
     return i
 
 
-def output_indices(names: tuple[str, ...], outputs: Outputs | None) -> tuple[int, ...]:
-    """The positions of the outputs asked for; all of them if None."""
-    if outputs is None:
-        return tuple(range(len(names)))
+def output_indices(names: tuple[str, ...], outputs: Outputs) -> tuple[int, ...]:
+    """The positions of the outputs asked for."""
     requested = [outputs] if isinstance(outputs, SupportsIndex | str) else list(outputs)
     chosen = tuple(output_index(names, output) for output in requested)
     if not chosen or len(set(chosen)) < len(chosen):

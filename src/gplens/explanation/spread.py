@@ -55,31 +55,37 @@ class Spread:
         """That of sums over groups of features, from covariances or joint draws; deviations do not add up."""
         if self.std is None and self.draws is None:
             return self
-        single = all(len(group) == 1 for group in columns)
-        if not single and self.covariance is None and (self.draws is None or not self.joint_draws):
+        if all(len(group) == 1 for group in columns):
+            order = [group[0] for group in columns]
+            std, std_error = (None if part is None else part[..., order] for part in (self.std, self.std_error))
+            return replace(self, std=std, std_error=std_error, **self._summed(columns))
+        if self.covariance is None and (self.draws is None or not self.joint_draws):
             raise ValueError(
                 "expected covariances or joint draws for the standard deviation of a group of features, got neither. "
                 "Pass explain(uncertainty=gplens.Full()), or name the groups in explain(groups=...)."
             )
-        draws = None if self.draws is None else _summed(self.draws, columns)
-        covariance = None if self.covariance is None else _summed(_summed(self.covariance, columns).mT, columns)
-        if single:
-            order = [group[0] for group in columns]
-            std, std_error = (None if part is None else part[..., order] for part in (self.std, self.std_error))
-        elif covariance is not None:  # semi-definite: below zero is rounding
-            std, std_error = covariance.diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt(), None
-        else:
-            assert draws is not None
-            std, std_error = _deviations(draws)
-        return replace(self, std=std, std_error=std_error, covariance=covariance, draws=draws)
+        summed = self._summed(columns)
+        if summed["covariance"] is None:
+            return replace(self, **summed, **_deviations(summed["draws"]))
+        std = summed["covariance"].diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt()  # below zero is rounding
+        return replace(self, **summed, std=std, std_error=None)
+
+    def _summed(self, columns: Sequence[list[int]]) -> dict[str, Any]:
+        """Covariances and draws of sums over groups of features."""
+        any_tensor = self.draws if self.std is None else self.std
+        assert any_tensor is not None
+        add = torch.zeros(any_tensor.shape[-1], len(columns), dtype=any_tensor.dtype)
+        for i, group in enumerate(columns):
+            add[group, i] = 1.0
+        covariance = None if self.covariance is None else add.T @ self.covariance @ add
+        return {"covariance": covariance, "draws": None if self.draws is None else self.draws @ add}
 
     def contrast(self, i: int, j: int) -> "Spread | None":
         """That of output i less output j, from joint draws; None without them."""
         if self.draws is None or not self.joint_draws:
             return None
         draws = self.draws[:, :, i] - self.draws[:, :, j]
-        std, std_error = _deviations(draws)
-        return replace(self, std=std, std_error=std_error, covariance=None, draws=draws, gaussian=False)
+        return replace(self, covariance=None, draws=draws, gaussian=False, **_deviations(draws))
 
     def interval(self, values: Values, level: float) -> tuple[Values, Values]:
         """The central interval of posterior probability `level`: quantiles of draws, or of a Gaussian that is exact."""
@@ -124,19 +130,14 @@ class Spread:
         return self.draws
 
 
-def _quantile(draws: Float[Tensor, "b draws *c d"], level: float) -> Values:
-    """Input by input, because torch.quantile takes no more than 2^24 numbers."""
-    return torch.stack([torch.quantile(row, level, dim=0) for row in draws])
-
-
-def _summed(values: Float[Tensor, "*b d"], columns: Sequence[list[int]]) -> Float[Tensor, "*b g"]:
-    """Sums over groups of the last axis."""
-    return torch.stack([values[..., group].sum(-1) for group in columns], dim=-1)
-
-
-def _deviations(draws: Float[Tensor, "b draws *c d"]) -> tuple[Values, Values]:
-    """The standard deviation of the draws, and its Monte Carlo error from their fourth moment."""
+def _deviations(draws: Float[Tensor, "b draws *c d"]) -> dict[str, Any]:
+    """The standard deviation of draws, and its Monte Carlo error from their fourth moment."""
     std, n = draws.std(1), draws.shape[1]
     fourth = ((draws - draws.mean(1, keepdim=True)) ** 4).mean(1)
     error = ((fourth - std**4).clamp(min=0) / n).sqrt() / (2 * std)
-    return std, torch.where(std > 0, error, 0.0)
+    return {"std": std, "std_error": torch.where(std > 0, error, 0.0)}
+
+
+def _quantile(draws: Float[Tensor, "b draws *c d"], level: float) -> Values:
+    """Input by input, because torch.quantile takes no more than 2^24 numbers."""
+    return torch.stack([torch.quantile(row, level, dim=0) for row in draws])

@@ -33,18 +33,15 @@ class Affine(Link):
             )
 
     @property
-    def exact(self) -> bool:
-        """That of the inner link."""
+    def exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.link.exact
 
     @property
-    def needs_variance(self) -> bool:
-        """That of the inner link."""
+    def needs_variance(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.link.needs_variance
 
     @property
-    def has_pair_moments(self) -> bool:
-        """As the link inside."""
+    def has_pair_moments(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.link.has_pair_moments
 
     def __call__(self, f: Batch) -> Batch:

@@ -17,10 +17,8 @@ from gplens.links.moments.checks import check_joint, check_marginal
 class Identity(Link):
     """g = f:  E g = m,  E g' = 1,  E g'' = 0  (2.2). Exact; v is not used and may be zero."""
 
-    @property
-    def needs_variance(self) -> bool:
-        """False: no moment depends on v."""
-        return False
+    needs_variance = False
+    """False: no moment depends on v."""
 
     def __call__(self, f: Batch) -> Batch:
         """g = f."""

@@ -33,10 +33,8 @@ class LaplaceTail(Link):
         if not (isfinite(self.shift) and isfinite(self.scale) and self.scale > 0):
             raise ValueError(f"LaplaceTail: expected a finite shift and scale > 0, got {self.shift} and {self.scale}.")
 
-    @property
-    def has_pair_moments(self) -> bool:
-        """The second derivative jumps at the shift, so that the third is not a function."""
-        return False
+    has_pair_moments = False
+    """The second derivative jumps at the shift, so that the third is not a function."""
 
     def __call__(self, f: Batch) -> Batch:
         """1 - cdf of a Laplace variable."""

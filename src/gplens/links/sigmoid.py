@@ -71,10 +71,8 @@ class SigmoidTaylor(Link):
     the slope, O(v) in the curvature, without bound as v grows. Use `Sigmoid` for anything but comparison.
     """
 
-    @property
-    def exact(self) -> bool:
-        """False: slope and curvature are not the derivatives of `value`."""
-        return False
+    exact = False
+    """False: slope and curvature are not the derivatives of `value`."""
 
     def __call__(self, f: Batch) -> Batch:
         """g = 1/(1 + e^-f)."""

@@ -1,14 +1,14 @@
 """The default rule: refine by order, then by panels, only where a path needs it (MATH 4.9)."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integral, Integrand, Rule, allowed_error
+from gplens.paths.integrand import Integral, Integrand, Rule
 from gplens.paths.panels import LAST, Panels, gain, gauss_kronrod, ratio
 
 REACHES = {4: 1.25, 5: 1.75, 7: 3.0}
@@ -30,6 +30,7 @@ class Adaptive(Rule):
     The first panels are at most `reach` lengthscales long, so that kernels with formulas have no bump between nodes.
     """
 
+    adaptive: ClassVar[bool] = True
     reach: float = 3.0
     panels: int = 4096
     """The most panels of a path in one round. A path that needs more is reported as not converged."""
@@ -53,6 +54,14 @@ class Adaptive(Rule):
             sums = sums.replaced(missed, again)
             within, adds_up = _judge(integrand, sums, tolerance)
         return Integral(sums.values, sums.error, sums.nodes, within & adds_up)
+
+
+def allowed_error(
+    integrand: Integrand, rows: Int[Tensor, " s"], values: Float[Tensor, "s o d"], tolerance: float
+) -> Float[Tensor, "s o"]:
+    """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), plus the target's floor."""
+    largest = torch.maximum(integrand.change[rows].abs(), values.abs().amax(2))
+    return tolerance * (largest + integrand.rounding[rows]) + integrand.floor
 
 
 @final

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.paths.blocks import numbers_of_a_path, rows_in_a_block
 from gplens.paths.gradient import PathGradient, Question
-from gplens.paths.integrand import FixedRule, Integral, Rule
+from gplens.paths.integrand import Integral, Rule
 
 TIGHTENINGS = 2
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
@@ -62,7 +62,7 @@ def _averaged_over_baselines(
     average, tolerance = _averaged(_integrated(question, rule, x, x0), s), question.tolerance
     for _ in range(TIGHTENINGS):
         excess = _excess(average, question.tolerance)
-        if excess is None or float(excess.max()) <= 1 or isinstance(rule, FixedRule):
+        if excess is None or float(excess.max()) <= 1 or not rule.adaptive:
             break
         tolerance = max(tolerance / (2 * float(excess.max())), 1e-14)
         average = _averaged(_integrated(replace(question, tolerance=tolerance), rule, x, x0), s)

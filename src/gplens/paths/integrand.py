@@ -2,14 +2,10 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
-import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-
-from gplens.paths.panels import Nodes
 
 
 class Integrand(ABC):
@@ -69,36 +65,9 @@ class Integral:
 class Rule(ABC):
     """How the integral over a path is computed."""
 
+    adaptive: ClassVar[bool] = False
+    """Whether a smaller tolerance makes the integrals more exact."""
+
     @abstractmethod
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
         """The integrals over all paths, to a relative tolerance (4.8)."""
-
-
-def allowed_error(
-    integrand: Integrand, rows: Int[Tensor, " s"], values: Float[Tensor, "s o d"], tolerance: float
-) -> Float[Tensor, "s o"]:
-    """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), plus the target's floor."""
-    largest = torch.maximum(integrand.change[rows].abs(), values.abs().amax(2))
-    return tolerance * (largest + integrand.rounding[rows]) + integrand.floor
-
-
-class FixedRule(Rule):
-    """A rule with the same nodes and weights on [0, 1] for every path, whatever the tolerance."""
-
-    @abstractmethod
-    def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes | None]:
-        """Nodes, weights, and the weights of a coarser rule on the same nodes, or None."""
-
-    def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
-        """The weighted sums, with the difference to the coarser rule as the error."""
-        t, w, coarse = self.nodes_and_weights()
-        b = integrand.rows
-        channels = torch.as_tensor(np.stack([w] if coarse is None else [w, w - coarse]))
-        rows = torch.arange(b)
-        sums = integrand.sums(rows, torch.as_tensor(t).expand(b, -1), channels.expand(b, -1, -1))
-        values, count = sums[:, 0], torch.full((b,), len(t))
-        if coarse is None:
-            return Integral(values, None, count, None)
-        error = sums[:, 1].abs()
-        met = (error <= allowed_error(integrand, rows, values, tolerance)[..., None]).flatten(1).all(1)
-        return Integral(values, error, count, met)

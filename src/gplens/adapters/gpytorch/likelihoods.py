@@ -52,7 +52,10 @@ def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
         m, v = torch.tensor([[-1.3, 0.4, 2.1], [0.7, 0.2, 1.9]], dtype=torch.float64)
         predicted = replica(MultivariateNormal(m, torch.diag(v))).mean
         check_response(link.moments(m, v).value, predicted, name, "the expectation of forward(f).mean")
-    variance = TotalVariance((link,), (recognise(second_moment, (link, *ELEMENTARY)),))
+
+    def variance() -> TotalVariance:
+        return TotalVariance((link,), (recognise(second_moment, (link, *ELEMENTARY)),))
+
     return Likelihood(name, ExpectedLink((link,)), variance, tail_of(given))
 
 
