@@ -5,7 +5,7 @@ from functools import cache
 from torch import Tensor
 
 import gplens
-from conformance.zoo import EVERY_POSTERIOR, fitted, rows
+from conformance.zoo import KERNELS, fitted, rows
 from gplens import Explanation, Stack
 from gplens.baselines import Sample
 from gplens.links import Exp
@@ -17,35 +17,35 @@ NAMES = ("hour_sin", "hour_cos", "temp", "wind")
 @cache
 def single() -> Explanation:
     """Five inputs, one output, a baseline for each."""
-    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 71), rows(71, 5)
+    (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 5)
     return gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), feature_names=NAMES)
 
 
 @cache
 def several() -> Explanation:
     """Two outputs."""
-    (one, _), (other, _), (X, _) = fitted(EVERY_POSTERIOR[0], 72), fitted(EVERY_POSTERIOR[4], 73), rows(72, 3)
-    return gplens.explain(Stack((one, other)), X, baseline=0.1, likelihood=Exp())
+    (rbf, _), (matern, _), (X, _) = fitted(KERNELS["rbf"], 72), fitted(KERNELS["matern52"], 73), rows(72, 3)
+    return gplens.explain(Stack((rbf, matern)), X, baseline=0.1, likelihood=Exp())
 
 
 @cache
 def background() -> Explanation:
     """An average over three baselines."""
-    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 74), rows(74, 4)
+    (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 74), rows(74, 4)
     return gplens.explain(posterior, X, baseline=Sample(X0[:3]), likelihood=Exp())
 
 
 @cache
 def fixed() -> Explanation:
     """A rule without an error estimate."""
-    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 75), rows(75, 3)
+    (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 75), rows(75, 3)
     return gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), rule=GaussLegendre(8))
 
 
 @cache
 def at_its_baseline() -> Explanation:
     """x = x0: inputs and baseline are equal tensors."""
-    (posterior, _), (X, _) = fitted(EVERY_POSTERIOR[0], 76), rows(76, 2)
+    (posterior, _), (X, _) = fitted(KERNELS["rbf"], 76), rows(76, 2)
     return gplens.explain(posterior, X, baseline=X, likelihood=Exp(), rule=RiemannRight(3))
 
 

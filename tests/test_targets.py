@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 import gplens
-from conformance.zoo import EVERY_POSTERIOR, fitted, rows
+from conformance.zoo import KERNELS, fitted, rows
 from gplens import Likelihood, Stack
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
 from gplens.links import Exp, Identity, Quadrature, Sigmoid
 from gplens.targets import Custom, EpistemicVariance, Exceeds, Latent, PredictiveVariance, Response, Target
+from messages import naming
 from oracles.dense import expectation, integrated_gradient
 
 NOISE = 0.3
@@ -53,58 +54,59 @@ TARGETS: list[tuple[Target | None, object, Callable[[Tensor, Tensor], Tensor]]] 
 ]
 
 
-@pytest.mark.parametrize(("target", "likelihood", "psi"), TARGETS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("target", "likelihood", "psi"), TARGETS, ids=lambda part: type(part).__name__)
 def test_a_target_is_explained_as_what_it_is(
     target: Target | None, likelihood: object, psi: Callable[[Tensor, Tensor], Tensor]
 ) -> None:
     """Predictions are psi(m, v); attributions are the integrals of its gradient, and add up."""
-    (posterior, dense), (X, X0) = fitted(EVERY_POSTERIOR[0], 31), rows(31, 2)
+    (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 31), rows(31, 2)
     e = gplens.explain(posterior, X, baseline=X0, likelihood=likelihood, target=target, tolerance=1e-9)
-    end, start = psi(dense.m(X), dense.v(X)), psi(dense.m(X0), dense.v(X0))
-    torch.testing.assert_close(e.prediction, end, rtol=1e-9, atol=1e-10)
-    torch.testing.assert_close(e.baseline_prediction, start, rtol=1e-9, atol=1e-10)
-    torch.testing.assert_close(e.values.sum(1), end - start, rtol=1e-8, atol=1e-9)
+    at_x, at_x0 = psi(dense.m(X), dense.v(X)), psi(dense.m(X0), dense.v(X0))
+    torch.testing.assert_close(e.prediction, at_x, rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(e.baseline_prediction, at_x0, rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(e.values.sum(1), at_x - at_x0, rtol=1e-8, atol=1e-9)
     each = [integrated_gradient(lambda x: psi(dense.m(x), dense.v(x)), x, x0) for x, x0 in zip(X, X0, strict=True)]
     torch.testing.assert_close(e.values, torch.stack(each), rtol=1e-7, atol=1e-9)
 
 
 def test_outputs_have_targets_of_their_own() -> None:
     """Two latents, two links, two noises: each output is explained as if it were alone."""
-    (one, _), (other, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 32), fitted(EVERY_POSTERIOR[4], 33), rows(32, 2)
+    (rbf, _), (matern, _), (X, X0) = fitted(KERNELS["rbf"], 32), fitted(KERNELS["matern52"], 33), rows(32, 2)
     mixed = Likelihood("both", ExpectedLink((Exp(), Sigmoid())), LatentVariance((0.1, 0.2)))
-    e = gplens.explain(Stack((one, other)), X, baseline=X0, likelihood=mixed)
-    for i, (posterior, link) in enumerate(((one, Exp()), (other, Sigmoid()))):
+    e = gplens.explain(Stack((rbf, matern)), X, baseline=X0, likelihood=mixed)
+    for i, (posterior, link) in enumerate(((rbf, Exp()), (matern, Sigmoid()))):
         alone = gplens.explain(posterior, X, baseline=X0, likelihood=link)
         torch.testing.assert_close(e.values[:, i], alone.values, rtol=1e-5, atol=1e-8)
-    v = gplens.explain(Stack((one, other)), X, baseline=X0, likelihood=mixed, target=PredictiveVariance())
-    torch.testing.assert_close(v.prediction, torch.stack([one.v(X)[:, 0] + 0.1, other.v(X)[:, 0] + 0.2], dim=1))
+    v = gplens.explain(Stack((rbf, matern)), X, baseline=X0, likelihood=mixed, target=PredictiveVariance())
+    torch.testing.assert_close(v.prediction, torch.stack([rbf.v(X)[:, 0] + 0.1, matern.v(X)[:, 0] + 0.2], dim=1))
 
 
 @pytest.mark.parametrize(
     ("target", "likelihood", "message"),
     [
-        (None, None, r"Response\(\) needs a likelihood, and none was given. Pass likelihood="),
-        (PredictiveVariance(), None, "needs a likelihood"),
-        (PredictiveVariance(), Exp(), r"Exp\(\) does not give Var\[y\|f\].*EpistemicVariance"),
-        (Exceeds(1.0), Sigmoid(), r"Sigmoid\(\) does not give P\(y > t\|f\).*Custom"),
-        (Exceeds(1.0), POISSON, "Poisson does not give"),
+        (None, None, naming("likelihood", "Response()", "None", "gplens.links.Exp()")),
+        (PredictiveVariance(), None, naming("likelihood", "PredictiveVariance()", "None")),
+        (PredictiveVariance(), Exp(), naming("Exp()", "Var[y|f]", "gplens.targets.EpistemicVariance()")),
+        (Exceeds(1.0), Sigmoid(), naming("Sigmoid()", "P(y > t|f)", "gplens.targets.Custom(g)")),
+        (Exceeds(1.0), POISSON, naming("Poisson", "P(y > t|f)", "gplens.targets.Custom(g)")),
     ],
+    ids=["response", "variance", "variance of Exp", "tail of Sigmoid", "tail of Poisson"],
 )
 def test_a_target_that_the_likelihood_does_not_support_is_refused(
     target: Target | None, likelihood: object, message: str
 ) -> None:
-    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 31), rows(31, 2)
+    (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 31), rows(31, 2)
     with pytest.raises(ValueError, match=message):
         gplens.explain(posterior, X, baseline=X0, likelihood=likelihood, target=target)
 
 
 @pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
 def test_a_threshold_that_is_not_finite_is_refused(threshold: float) -> None:
-    with pytest.raises(ValueError, match="finite threshold"):
+    with pytest.raises(ValueError, match=naming("Exceeds", "threshold", threshold)):
         Exceeds(threshold)
 
 
 def test_a_likelihood_of_another_number_of_latents_is_refused() -> None:
-    (posterior, _), (X, X0) = fitted(EVERY_POSTERIOR[0], 31), rows(31, 2)
-    with pytest.raises(ValueError, match="three takes 3 latent functions; Posterior has 1"):
+    (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 31), rows(31, 2)
+    with pytest.raises(ValueError, match=naming("three", 3, "Posterior", 1)):
         gplens.explain(posterior, X, baseline=X0, likelihood=Likelihood("three", ExpectedLink((Exp(),)), latents=3))

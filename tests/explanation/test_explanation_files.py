@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from explanations import EVERY_EXPLANATION, all_tensors, single
 from gplens import Explanation
+from messages import naming
 
 
 @pytest.mark.parametrize("make", EVERY_EXPLANATION, ids=lambda make: make.__name__)
@@ -65,7 +66,7 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_file_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="There is no file"):
+    with pytest.raises(FileNotFoundError, match=naming("Explanation.save", tmp_path / "none")):
         Explanation.load(tmp_path / "none")
 
 
@@ -75,21 +76,21 @@ def test_a_truncated_file_is_refused(keep: float, tmp_path: Path) -> None:
     single().save(path)
     content = path.read_bytes()
     path.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
-    with pytest.raises(ValueError, match=r"is damaged, or not a file that Explanation.save wrote"):
+    with pytest.raises(ValueError, match=naming("Explanation.save", path)):
         Explanation.load(path)
 
 
 @pytest.mark.parametrize("content", [b"hello, this is text and no safetensors file", b"PK\x03\x04" * 30, b"\x00" * 64])
 def test_a_foreign_file_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "e").write_bytes(content)
-    with pytest.raises(ValueError, match=r"not a file that Explanation.save wrote|not one that Explanation.save wrote"):
+    with pytest.raises(ValueError, match=naming("Explanation.save", tmp_path / "e")):
         Explanation.load(tmp_path / "e")
 
 
 @pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"gplens": json.dumps({"format": "other"})}])
 def test_a_safetensors_file_of_another_program_is_refused(metadata: dict[str, str] | None, tmp_path: Path) -> None:
     save_file({"weight": torch.zeros(3)}, tmp_path / "e", metadata=metadata)
-    with pytest.raises(ValueError, match=r"is a safetensors file, but not one that Explanation.save wrote"):
+    with pytest.raises(ValueError, match=naming("Explanation.save", tmp_path / "e", "safetensors")):
         Explanation.load(tmp_path / "e")
 
 
@@ -103,7 +104,7 @@ def test_a_newer_file_is_refused(tmp_path: Path) -> None:
     single().save(path)
     header = {**_header(path), "format_version": 99}
     save_file(load_file(path), path, metadata={"gplens": json.dumps(header)})
-    with pytest.raises(ValueError, match=r"has format 99; this gplens reads up to 1. Update gplens"):
+    with pytest.raises(ValueError, match=naming(path, "format", 99, 1, "gplens")):
         Explanation.load(path)
 
 
@@ -113,7 +114,7 @@ def test_a_file_that_lacks_a_tensor_is_refused(tmp_path: Path) -> None:
     header, tensors = _header(path), load_file(path)
     del tensors["values"]
     save_file(tensors, path, metadata={"gplens": json.dumps(header)})
-    with pytest.raises(ValueError, match=r"lacks a part of an explanation .*values"):
+    with pytest.raises(ValueError, match=naming(path, "'values'")):
         Explanation.load(path)
 
 

@@ -1,6 +1,10 @@
-"""Explanations as pandas frames."""
+"""Explanations as frames, of the library that the inputs came in."""
+
+from dataclasses import replace
 
 import numpy as np
+import pandas
+import polars
 import pytest
 
 from explanations import background, fixed, several, single
@@ -33,6 +37,15 @@ def test_outputs_have_a_column_of_their_own() -> None:
     np.testing.assert_array_equal(chosen["input"], e.inputs[1])
     assert (chosen["prediction"] == float(e.prediction[1, 1])).all()
     assert (chosen["gap"] == float(e.gap[1, 1])).all()
+
+
+def test_the_library_of_the_frame_is_that_of_the_inputs() -> None:
+    """The same table in polars and in pandas, which is the default."""
+    frames = {backend: replace(several(), frame_backend=backend).to_frame() for backend in ("polars", "pandas", None)}
+    assert isinstance(frames["polars"], polars.DataFrame)
+    for backend in ("pandas", None):
+        assert isinstance(frames[backend], pandas.DataFrame)
+        assert frames[backend].to_dict("list") == frames["polars"].to_dict(as_series=False)
 
 
 def test_what_an_explanation_lacks_is_not_a_column() -> None:

@@ -12,8 +12,8 @@ def test_the_text_says_what_was_explained_and_how_well() -> None:
     assert text.startswith(
         "Explanation of 5 inputs, 4 features: Response() of Posterior relative to Fixed(shape (5, 4))"
     )
-    start, end = float(e.baseline_prediction[0]), float(e.prediction[0])
-    assert f"input 0: baseline {start:.6g} -> prediction {end:.6g} ({end - start:+.6g})" in text
+    before, after = float(e.baseline_prediction[0]), float(e.prediction[0])
+    assert f"input 0: baseline {before:.6g} -> prediction {after:.6g} ({after - before:+.6g})" in text
     for k, name in enumerate(e.feature_names):
         line = next(line for line in text.splitlines() if line.strip().startswith(name))
         assert f"= {float(e.inputs[0, k]):.6g}" in line
@@ -55,9 +55,9 @@ def test_what_is_unknown_is_not_printed() -> None:
 
 
 def test_a_group_has_no_input_value() -> None:
-    line = next(one for one in repr(single().group({"hour": ["hour_sin", "hour_cos"]})).splitlines() if "hour" in one)
-    assert "=" not in line
-    assert "nan" not in repr(single().group({"hour": ["hour_sin", "hour_cos"]}))
+    text = repr(single().group({"hour": ["hour_sin", "hour_cos"]}))
+    assert "=" not in next(line for line in text.splitlines() if "hour" in line)
+    assert "nan" not in text
 
 
 def test_many_features_are_summed_up() -> None:

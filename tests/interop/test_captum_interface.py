@@ -14,6 +14,7 @@ from gplens import Posterior, Stack
 from gplens.interop.captum_attribution import METHODS, GaussianProcessIntegratedGradients
 from gplens.kernels import RBF
 from gplens.links import Exp, OneVsRest, Probit
+from messages import naming
 
 SCALE = torch.tensor([0.8, 1.4, 2.0, 1.1], dtype=torch.float64)
 
@@ -27,9 +28,9 @@ ONE = posterior(1)
 THREE = Stack((ONE, posterior(2), posterior(3)))
 
 
-def moments(own: Posterior, x: Tensor) -> tuple[Tensor, Tensor]:
-    k = torch.exp(-(((x[:, None] - own.Z) / SCALE) ** 2).sum(2) / 2)
-    return k @ own.beta[0], 1 - ((k @ own.A.F[0].T) ** 2).sum(1)
+def moments(posterior: Posterior, x: Tensor) -> tuple[Tensor, Tensor]:
+    k = torch.exp(-(((x[:, None] - posterior.Z) / SCALE) ** 2).sum(2) / 2)
+    return k @ posterior.beta[0], 1 - ((k @ posterior.A.F[0].T) ** 2).sum(1)
 
 
 def counts(*parts: Tensor) -> Tensor:
@@ -39,7 +40,7 @@ def counts(*parts: Tensor) -> Tensor:
 
 
 def classes(x: Tensor) -> Tensor:
-    each = [moments(own, x) for own in THREE.parts if isinstance(own, Posterior)]
+    each = [moments(part, x) for part in THREE.parts if isinstance(part, Posterior)]
     p = torch.stack([torch.special.ndtr(m / (1 + v).sqrt()) for m, v in each], 1)
     return p / p.sum(1, keepdim=True)
 
@@ -59,10 +60,10 @@ BASELINES = [None, 0, 0.3, ROWS[:1], ROWS]
 def test_one_changed_line_gives_the_same_attributions_and_delta(baselines: Any) -> None:
     options = {"baselines": baselines, "return_convergence_delta": True}
     theirs, their_delta = IntegratedGradients(counts).attribute(X, n_steps=200, **options)
-    found, delta = ours().attribute(X, n_steps=200, **options)
-    assert found.shape == theirs.shape
+    values, delta = ours().attribute(X, n_steps=200, **options)
+    assert values.shape == theirs.shape
     assert delta.shape == their_delta.shape
-    assert (found - theirs).abs().max() <= 1e-7 * theirs.abs().max()
+    assert (values - theirs).abs().max() <= 1e-7 * theirs.abs().max()
     exact, gap = ours().attribute(X, **options)
     assert (exact - theirs).abs().max() <= 1e-6 * theirs.abs().max()
     assert gap.abs().max() <= 1e-9
@@ -73,8 +74,8 @@ def test_targets_choose_outputs_as_in_captum(target: Any) -> None:
     theirs, their_delta = IntegratedGradients(classes).attribute(
         X, target=target, n_steps=100, return_convergence_delta=True
     )
-    found, delta = ours(several=True).attribute(X, target=target, n_steps=100, return_convergence_delta=True)
-    assert (found - theirs).abs().max() <= 1e-7
+    values, delta = ours(several=True).attribute(X, target=target, n_steps=100, return_convergence_delta=True)
+    assert (values - theirs).abs().max() <= 1e-7
     assert (delta - their_delta).abs().max() <= 1e-7
 
 
@@ -82,37 +83,37 @@ def test_targets_choose_outputs_as_in_captum(target: Any) -> None:
 def test_methods_are_captums_and_the_delta_has_its_sign(method: str) -> None:
     options = {"baselines": ROWS, "n_steps": 7, "method": method, "return_convergence_delta": True}
     theirs, their_delta = IntegratedGradients(counts).attribute(X, **options)
-    found, delta = ours().attribute(X, **options)
-    torch.testing.assert_close(delta, found.sum(1) - (counts(X) - counts(ROWS)), rtol=0, atol=1e-12)
+    values, delta = ours().attribute(X, **options)
+    torch.testing.assert_close(delta, values.sum(1) - (counts(X) - counts(ROWS)), rtol=0, atol=1e-12)
     if method == "riemann_trapezoid":  # whose weights sum to 6/7 in Captum
         assert delta.abs().max() < their_delta.abs().max()
         return
-    torch.testing.assert_close(found, theirs, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(values, theirs, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(delta, their_delta, rtol=1e-5, atol=1e-6)
 
 
 def test_tuples_of_inputs_come_back_as_tuples() -> None:
-    parts, starts = (X[:, :1], X[:, 1:].reshape(5, 1, 3)), (0.2, ROWS[:, 1:].reshape(5, 1, 3))
-    theirs = IntegratedGradients(counts).attribute(parts, starts, n_steps=200)
-    found = ours().attribute(parts, starts)
-    assert isinstance(found, tuple)
-    for own, other, part in zip(found, theirs, parts, strict=True):
-        assert own.shape == part.shape
-        assert (own - other).abs().max() <= 1e-6
+    parts, baselines = (X[:, :1], X[:, 1:].reshape(5, 1, 3)), (0.2, ROWS[:, 1:].reshape(5, 1, 3))
+    theirs = IntegratedGradients(counts).attribute(parts, baselines, n_steps=200)
+    values_of_parts = ours().attribute(parts, baselines)
+    assert isinstance(values_of_parts, tuple)
+    for values, their_values, part in zip(values_of_parts, theirs, parts, strict=True):
+        assert values.shape == part.shape
+        assert (values - their_values).abs().max() <= 1e-6
 
 
 def test_float32_in_float32_out() -> None:
-    found, delta = ours().attribute(X.float(), return_convergence_delta=True)
-    assert found.dtype == delta.dtype == torch.float32
-    torch.testing.assert_close(found.double(), ours().attribute(X), rtol=1e-5, atol=1e-6)
+    values, delta = ours().attribute(X.float(), return_convergence_delta=True)
+    assert values.dtype == delta.dtype == torch.float32
+    torch.testing.assert_close(values.double(), ours().attribute(X), rtol=1e-5, atol=1e-6)
 
 
 def test_captums_metrics_run_on_it() -> None:
     """Infidelity of exact attributions under the perturbation that removes everything is zero: completeness again."""
     ig = ours()
     attributions = ig.attribute(X, ROWS)
-    found = infidelity(ig.forward_func, lambda x: (x - ROWS, ROWS), X, attributions / (X - ROWS), n_perturb_samples=1)
-    assert found.abs().max() < 1e-10
+    removed = infidelity(ig.forward_func, lambda x: (x - ROWS, ROWS), X, attributions / (X - ROWS), n_perturb_samples=1)
+    assert removed.abs().max() < 1e-10
     noise = infidelity(ig.forward_func, lambda x: (0.1 * x, 0.9 * x), X, attributions)
     assert noise.isfinite().all()
     torch.manual_seed(0)
@@ -123,8 +124,8 @@ def test_captums_metrics_run_on_it() -> None:
 
 def test_captums_noise_tunnel_takes_it() -> None:
     torch.manual_seed(0)
-    found = NoiseTunnel(ours()).attribute(X, nt_type="smoothgrad", nt_samples=2, stdevs=1e-6)
-    torch.testing.assert_close(found, ours().attribute(X), rtol=1e-3, atol=1e-4)
+    smooth = NoiseTunnel(ours()).attribute(X, nt_type="smoothgrad", nt_samples=2, stdevs=1e-6)
+    torch.testing.assert_close(smooth, ours().attribute(X), rtol=1e-3, atol=1e-4)
 
 
 def test_what_is_explained_can_be_chosen() -> None:
@@ -134,12 +135,12 @@ def test_what_is_explained_can_be_chosen() -> None:
 
 
 REFUSED = {
-    "arguments": ({"additional_forward_args": X}, "takes no additional_forward_args"),
-    "batch": ({"internal_batch_size": 0}, "positive number was wanted"),
-    "method": ({"method": "simpson"}, "one of gausslegendre, .* was wanted"),
-    "target of one output": ({"target": 0}, "has a single output"),
-    "baseline": ({"baselines": ROWS[:2]}, r"The baseline is \(2, 4\); a number"),
-    "baselines": ({"baselines": (0, 0)}, "Got 2 baselines for 1 tensors"),
+    "arguments": ({"additional_forward_args": X}, naming("additional_forward_args", "None")),
+    "batch": ({"internal_batch_size": 0}, naming("internal_batch_size", 1, 0)),
+    "method": ({"method": "simpson"}, naming("method", *METHODS, "'simpson'")),
+    "target of one output": ({"target": 0}, naming("target", "single output", 0)),
+    "baseline": ({"baselines": ROWS[:2]}, naming("baseline", (5, 4), (2, 4))),
+    "baselines": ({"baselines": (0, 0)}, naming("baselines", 1, 2)),
 }
 
 
@@ -152,10 +153,10 @@ def test_what_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("target", [None, 3, -1, [0, 1], [0, 1, 2, 0, 5], "a"])
 def test_a_target_that_does_not_fit_is_refused(target: Any) -> None:
-    with pytest.raises(ValueError, match="the model has 3 outputs"):
+    with pytest.raises(ValueError, match=naming("target", 3, 5, repr(target))):
         ours(several=True).attribute(X, target=target)
 
 
 def test_inputs_of_different_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="a row for each example"):
+    with pytest.raises(ValueError, match=naming("(b, ...)", (5, 2), (3, 2))):
         ours().attribute((X[:, :2], X[:3, 2:]))

@@ -14,6 +14,7 @@ from conformance.zoo import generator, normal
 from gplens import Diagonal, Posterior, Samples, Stack
 from gplens.kernels import RBF
 from gplens.links import Exp, Identity, Softmax
+from messages import naming
 
 mpl.use("Agg")
 pytestmark = [  # shap, when it is imported, and its beeswarm
@@ -117,5 +118,5 @@ def test_the_explainer_is_called_as_shaps() -> None:
 def test_the_explainer_wants_a_baseline() -> None:
     from gplens.shap import Explainer
 
-    with pytest.raises(ValueError, match="needs a baseline"):
+    with pytest.raises(ValueError, match=naming("baseline", "None", "gplens.baselines.Mean(X_train)")):
         Explainer(posterior(), baseline=None)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.zoo import generator, normal, uniform
+from conformance.zoo import EVERY_POSTERIOR, KernelCase, fitted, generator, normal, rows, uniform
 from gplens import Posterior, Stack, explain
 from gplens.kernels import RBF, Autograd, Matern52
 from gplens.links import Exp
@@ -34,6 +34,20 @@ def test_ends_are_the_expectations_at_inputs_and_baselines(lengths: float, share
     torch.testing.assert_close(e.baseline_prediction, expected(X0), rtol=1e-12, atol=0)
 
 
+@pytest.mark.parametrize("case", EVERY_POSTERIOR, ids=repr)
+@pytest.mark.parametrize("shared", [True, False], ids=["one baseline", "own baselines"])
+def test_an_input_at_its_baseline_has_the_prediction_of_the_baseline(case: KernelCase, shared: bool) -> None:
+    """Exactly, beside inputs that do move: the two ends of such a path are one number, not two computed apart."""
+    (posterior, _), (X, X0) = fitted(case, 17), rows(17, 5)
+    still = torch.tensor([False, True, False, False, True])
+    X = torch.where(still[:, None], X0[:1] if shared else X0, X)
+    e = explain(posterior, X, baseline=X0[0] if shared else X0, likelihood=Exp())
+    assert torch.equal(e.prediction[still], e.baseline_prediction[still])
+    assert (e.gap[still] == 0).all()
+    assert (e.values[still] == 0).all()
+    assert case.name == "constant" or (e.prediction != e.baseline_prediction)[~still].all()
+
+
 def test_a_gradient_that_does_not_exist_at_the_baseline_is_not_looked_at_there() -> None:
     """Matern 5/2 from distances whose square root autograd cannot differentiate at support points."""
 
@@ -47,5 +61,5 @@ def test_a_gradient_that_does_not_exist_at_the_baseline_is_not_looked_at_there()
     )
     X0 = formula.Z[:4]
     X = X0 + 0.2 * normal(generator(6), 4, 3)
-    own, exact = (explain(one, X, baseline=X0, likelihood=Exp()) for one in (by_autograd, formula))
-    torch.testing.assert_close(own.values, exact.values, rtol=1e-6, atol=1e-8)
+    numerical, exact = (explain(model, X, baseline=X0, likelihood=Exp()) for model in (by_autograd, formula))
+    torch.testing.assert_close(numerical.values, exact.values, rtol=1e-6, atol=1e-8)

@@ -8,12 +8,13 @@ import torch
 from synthetic import SMOOTH, Synthetic, bend, one, waves
 
 from gplens.rules import FixedRule, GaussKronrod, GaussLegendre, RiemannLeft, RiemannMiddle, RiemannRight, Trapezoid
+from messages import naming
 
 
 def test_riemann_is_the_sum_over_right_end_points() -> None:
     found = RiemannRight(10).integrate(one(SMOOTH), 1e-6)
     by_hand = sum(np.exp(2 * (i + 1) / 10) for i in range(10)) / 10
-    assert float(found.values) == pytest.approx(by_hand, rel=1e-15)
+    assert float(found.values) == pytest.approx(by_hand, rel=1e-14)
     assert found.error is None
     assert found.converged is None
     assert found.nodes.tolist() == [10]
@@ -40,7 +41,7 @@ def test_weights_of_even_rules_sum_to_one(kind: type[FixedRule]) -> None:
     t, w, _ = kind(7).nodes_and_weights()
     assert len(t) == 7
     assert w.sum() == pytest.approx(1, rel=1e-15)
-    with pytest.raises(ValueError, match=f"{kind.__name__} wants"):
+    with pytest.raises(ValueError, match=naming(kind.__name__, "count", 1 if kind is RiemannRight else 2, 0)):
         kind(0)
 
 
@@ -73,5 +74,5 @@ def test_a_fixed_rule_does_not_look_at_the_tolerance() -> None:
 
 @pytest.mark.parametrize("kind", [GaussLegendre, GaussKronrod, RiemannRight])
 def test_a_rule_without_nodes_is_refused(kind: type) -> None:
-    with pytest.raises(ValueError, match=f"{kind.__name__} wants at least one node; got 0"):
+    with pytest.raises(ValueError, match=naming(kind.__name__, "count", 1, 0)):
         kind(0)

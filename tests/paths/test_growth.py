@@ -14,7 +14,7 @@ from conformance.zoo import generator, normal
 from gplens import Posterior, Stack, explain
 from gplens.kernels import RBF, Matern52, Scale
 from gplens.likelihood import Likelihood
-from gplens.links import Exp, Link, Softmax
+from gplens.links import Exp, Identity, Link, Softmax
 from gplens.paths import gradient
 from gplens.rules import Adaptive, GaussLegendre, RiemannRight, Rule
 from gplens.targets import EpistemicVariance, Latent, Target
@@ -46,8 +46,8 @@ def counted(work: Callable[[], object]) -> Count:
 
 def model(n: int, d: int, kernel: type = RBF) -> tuple[Posterior, Tensor, Tensor]:
     g = generator(n + d)
-    Z, own = normal(g, n, d), Scale(kernel(torch.full((d,), d**0.5).double()), torch.tensor(1.0).double())
-    return Posterior.exact(own, Z, normal(g, n), noise=0.1), normal(g, 4, d), normal(g, d)
+    Z, scaled = normal(g, n, d), Scale(kernel(torch.full((d,), d**0.5).double()), torch.tensor(1.0).double())
+    return Posterior.exact(scaled, Z, normal(g, n), noise=0.1), normal(g, 4, d), normal(g, d)
 
 
 def products(n: int, d: int, nodes: int, likelihood: Link | None = Exp(), target: Target | None = None) -> Count:
@@ -81,8 +81,6 @@ def test_no_tensor_has_nodes_times_features() -> None:
 @pytest.mark.parametrize("target", [Latent(), None], ids=["latent target", "identity link"])
 def test_a_mean_never_touches_the_variance(target: Target | None) -> None:
     """No product of n^2 for each node."""
-    from gplens.links import Identity
-
     n, q = 200, 32
     mean = products(n, 3, q, likelihood=Identity(), target=target)
     variance = products(n, 3, q, target=EpistemicVariance())
@@ -112,16 +110,17 @@ def test_only_paths_that_need_it_are_refined() -> None:
 
 def peak(work: Callable[[], object]) -> int:
     """The most bytes of tensors that were there at once, by torch's own account of what it allocates and frees."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record:
         result = work()
-    assert seen.profiler is not None
-    assert seen.profiler.kineto_results is not None
-    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    assert record.profiler is not None
+    assert record.profiler.kineto_results is not None
+    events = [event for event in record.profiler.kineto_results.events() if event.name() == "[memory]"]
     sizes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
     del result
     return max(accumulate(sizes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "rows", "block"),
     [(Adaptive(), 2_000, 2**20), (RiemannRight(400), 50, 2**22)],
@@ -150,12 +149,12 @@ def test_threads_do_not_change_the_result() -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        one = explain(posterior, X, baseline=x0, likelihood=Exp())
-        ones = explain(stack, X, baseline=x0, likelihood=Likelihood("softmax", Softmax()))
+        by_one = explain(posterior, X, baseline=x0, likelihood=Exp())
+        classes_by_one = explain(stack, X, baseline=x0, likelihood=Likelihood("softmax", Softmax()))
         torch.set_num_threads(2)
-        two = explain(posterior, X, baseline=x0, likelihood=Exp())
-        twos = explain(stack, X, baseline=x0, likelihood=Likelihood("softmax", Softmax()))
+        by_two = explain(posterior, X, baseline=x0, likelihood=Exp())
+        classes_by_two = explain(stack, X, baseline=x0, likelihood=Likelihood("softmax", Softmax()))
     finally:
         torch.set_num_threads(before)
-    torch.testing.assert_close(two.values, one.values, rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(twos.values, ones.values, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(by_two.values, by_one.values, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(classes_by_two.values, classes_by_one.values, rtol=1e-12, atol=1e-12)

@@ -19,10 +19,10 @@ def kronrod(n: int) -> tuple[list[mp.mpf], list[mp.mpf]]:
         tests = [k for k in range(n + 1) if (k + n + n + 1) % 2 == 0][-len(powers) :]
         system = mp.matrix([[_moment(legendre, p + k) for p in powers] for k in tests])
         right = mp.matrix([-_moment(legendre, n + 1 + k) for k in tests])
-        found = mp.lu_solve(system, right)
+        coefficients = mp.lu_solve(system, right)
         E = [mp.mpf(0)] * (n + 2)
         E[n + 1] = mp.mpf(1)
-        for p, value in zip(powers, found, strict=True):
+        for p, value in zip(powers, coefficients, strict=True):
             E[p] = value
         new = mp.polyroots(E[::-1], maxsteps=500, extraprec=400)
         old = mp.polyroots(legendre[::-1], maxsteps=500, extraprec=400)
@@ -63,11 +63,11 @@ def test_kronrod_nodes_and_weights_are_those_of_the_stieltjes_polynomial(count: 
 def test_kronrod_extends_gauss(count: int) -> None:
     """Old and new nodes interlace, all weights are positive, and the Gauss weights sit on the Gauss nodes."""
     t, w, gauss = gauss_kronrod(count)
-    own, weights = gauss_legendre(count)
+    nodes, weights = gauss_legendre(count)
     assert len(t) == 2 * count + 1
     assert (np.diff(t) > 0).all()
     assert (w > 0).all()
-    np.testing.assert_allclose(t[1::2], own, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(t[1::2], nodes, rtol=0, atol=1e-15)
     np.testing.assert_allclose(gauss[1::2], weights, rtol=0, atol=1e-15)
     assert (gauss[::2] == 0).all()
 

@@ -5,17 +5,20 @@ import torch
 from hypothesis import given
 
 import gplens
-from conformance.zoo import EVERY_POSTERIOR, FEATURES, fitted, generator, normal, rows, seeds, uniform
+from conformance.zoo import FEATURES, KERNELS, fitted, generator, normal, rows, seeds, uniform
 from gplens import Mix, Posterior, Stack
+from gplens.kernels import RBF
 from gplens.lines.line import Line
+from messages import naming
 from oracles.dense import DensePosterior, gradient
 
 WEIGHTS = torch.tensor([[1.0, -0.5, 0.3], [0.0, 2.0, 1.0]]).double()
 
 
 def three(seed: int) -> tuple[list[Posterior], list[DensePosterior]]:
-    pairs = [fitted(EVERY_POSTERIOR[i], seed + i) for i in (0, 4, 17)]
-    return [one for one, _ in pairs], [dense for _, dense in pairs]
+    seeds = {"rbf": seed, "matern52": seed + 4, "deep nesting": seed + 17}
+    pairs = [fitted(KERNELS[name], seed) for name, seed in seeds.items()]
+    return [posterior for posterior, _ in pairs], [dense for _, dense in pairs]
 
 
 @given(seed=seeds)
@@ -23,11 +26,11 @@ def test_a_stack_has_the_marginals_of_its_parts(seed: int) -> None:
     (parts, dense), X = three(seed), normal(generator(seed), 4, FEATURES)
     stack = Stack(tuple(parts))
     assert (stack.latents, stack.features) == (3, FEATURES)
-    for i, one in enumerate(dense):
-        torch.testing.assert_close(stack.m(X)[:, i], one.m(X), rtol=1e-9, atol=1e-10)
-        torch.testing.assert_close(stack.v(X)[:, i], one.v(X), rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(stack.m_gradient(X)[:, i], gradient(one.m, X), rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(stack.v_gradient(X)[:, i], gradient(one.v, X), rtol=1e-9, atol=1e-9)
+    for i, part in enumerate(dense):
+        torch.testing.assert_close(stack.m(X)[:, i], part.m(X), rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(stack.v(X)[:, i], part.v(X), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(stack.m_gradient(X)[:, i], gradient(part.m, X), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(stack.v_gradient(X)[:, i], gradient(part.v, X), rtol=1e-9, atol=1e-9)
 
 
 @given(seed=seeds)
@@ -37,12 +40,12 @@ def test_a_mix_has_the_marginals_of_a_linear_map_of_independent_latents(seed: in
     mix = Mix(Stack(tuple(parts)), WEIGHTS, 1e-3)
     assert mix.latents == 2
     for i, w in enumerate(WEIGHTS):
-        m = sum(a * one.m(X) for a, one in zip(w, dense, strict=True))
-        v = sum(a**2 * one.v(X) for a, one in zip(w, dense, strict=True)) + 1e-3
-        dm = sum(a * gradient(one.m, X) for a, one in zip(w, dense, strict=True))
-        dv = sum(a**2 * gradient(one.v, X) for a, one in zip(w, dense, strict=True))
-        for found, expected in ((mix.m(X), m), (mix.v(X), v), (mix.m_gradient(X), dm), (mix.v_gradient(X), dv)):
-            torch.testing.assert_close(found[:, i], expected, rtol=1e-9, atol=1e-9)
+        m = sum(a * part.m(X) for a, part in zip(w, dense, strict=True))
+        v = sum(a**2 * part.v(X) for a, part in zip(w, dense, strict=True)) + 1e-3
+        dm = sum(a * gradient(part.m, X) for a, part in zip(w, dense, strict=True))
+        dv = sum(a**2 * gradient(part.v, X) for a, part in zip(w, dense, strict=True))
+        for mixed, expected in ((mix.m(X), m), (mix.v(X), v), (mix.m_gradient(X), dm), (mix.v_gradient(X), dv)):
+            torch.testing.assert_close(mixed[:, i], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_lengths_are_those_of_the_part_that_forgets_first() -> None:
@@ -55,15 +58,28 @@ def test_lengths_are_those_of_the_part_that_forgets_first() -> None:
 
 def test_parts_that_do_not_fit_are_refused() -> None:
     parts, _ = three(0)
-    narrow = Posterior(parts[0].kernel, parts[0].Z[:, :3], parts[0].beta, parts[0].A)
-    with pytest.raises(ValueError, match=r"all of one number of features; got \[4, 3\]"):
+    kernel, Z = parts[0].kernel, parts[0].Z[:, :3]
+    assert isinstance(kernel, RBF)
+    narrow = Posterior(RBF(kernel.lengthscale[:3]), Z, parts[0].beta, parts[0].A)
+    with pytest.raises(ValueError, match=naming("Stack", "features", [4, 3])):
         Stack((parts[0], narrow))
-    with pytest.raises(ValueError, match="at least one process"):
+    with pytest.raises(ValueError, match=naming("Stack", "process", [])):
         Stack(())
-    with pytest.raises(ValueError, match="Mix of 2 latent functions wants as many columns; got 3"):
+    with pytest.raises(ValueError, match=naming("Mix", "columns", 2, 3)):
         Mix(Stack((parts[0], parts[1])), WEIGHTS)
-    with pytest.raises(ValueError, match="wants independent latent functions; those given are mixes"):
+    with pytest.raises(ValueError, match=naming("Mix", "independent", "mixes", "weights")):
         Mix(Mix(Stack(tuple(parts)), WEIGHTS), torch.ones(1, 2).double())
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern52", "rational quadratic", "periodic", "linear", "polynomial"])
+def test_a_kernel_of_another_number_of_features_is_refused_with_both(name: str) -> None:
+    """A posterior of three features whose kernel has four parameters."""
+    posterior, _ = fitted(KERNELS[name], 0)
+    Z, message = posterior.Z[:, :3], naming(type(posterior.kernel).__name__, "features", 4, 3)
+    with pytest.raises(ValueError, match=message):
+        Posterior(posterior.kernel, Z, posterior.beta, posterior.A)
+    with pytest.raises(ValueError, match=message):
+        posterior.kernel.prepare(Z)
 
 
 def test_mixes_side_by_side_are_drawn_with_what_they_share() -> None:
@@ -74,7 +90,7 @@ def test_mixes_side_by_side_are_drawn_with_what_they_share() -> None:
     draws = gplens.explain(stack, X, **options).draws
     assert draws is not None
     torch.testing.assert_close(draws[:, :, 1], -2 * draws[:, :, 0], rtol=0, atol=1e-6)  # a root of 1e-13
-    correlations = [torch.corrcoef(one)[0, 1].abs() for one in draws[:, :, [0, 2], 0].mT]
+    correlations = [torch.corrcoef(pair)[0, 1].abs() for pair in draws[:, :, [0, 2], 0].mT]
     assert max(correlations) < 0.25
 
 
@@ -91,7 +107,9 @@ def test_an_explanation_of_a_mix_is_the_mix_of_explanations() -> None:
     """Linearity: the latent mean of M f is M times the latent means, and so are the attributions."""
     (parts, _), (X, X0) = three(5), rows(5)
     latent = gplens.targets.Latent()
-    own = torch.stack([gplens.explain(p, X, baseline=X0, target=latent, tolerance=1e-11).values for p in parts], dim=1)
+    unmixed = torch.stack(
+        [gplens.explain(p, X, baseline=X0, target=latent, tolerance=1e-11).values for p in parts], dim=1
+    )
     mixed = gplens.explain(Mix(Stack(tuple(parts)), WEIGHTS), X, baseline=X0, target=latent, tolerance=1e-11)
     assert mixed.output_names == ("output 0", "output 1")
-    torch.testing.assert_close(mixed.values, WEIGHTS @ own, rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(mixed.values, WEIGHTS @ unmixed, rtol=1e-9, atol=1e-10)

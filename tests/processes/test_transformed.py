@@ -8,6 +8,7 @@ from gplens import Diagonal, Full, Mix, Posterior, Samples, explain
 from gplens.kernels import RBF, ActiveDimensions
 from gplens.links import Exp
 from gplens.processes.transformed import Transformed
+from messages import naming
 
 
 def posterior(features: int = 2) -> Posterior:
@@ -29,9 +30,9 @@ def test_values_and_derivatives_are_those_of_the_composition() -> None:
     m, v = k @ base.beta[0], 1 - ((k @ base.A.F[0].T) ** 2).sum(1)
     torch.testing.assert_close(process.m(X)[:, 0], m)
     torch.testing.assert_close(process.v(X)[:, 0], v)
-    for found, value in ((process.m_gradient(X), m), (process.v_gradient(X), v)):
+    for gradient, value in ((process.m_gradient(X), m), (process.v_gradient(X), v)):
         (expected,) = torch.autograd.grad(value.sum(), x, retain_graph=True)
-        torch.testing.assert_close(found[:, 0], expected)
+        torch.testing.assert_close(gradient[:, 0], expected)
 
 
 def test_error_bars_are_those_of_a_model_of_selected_columns() -> None:
@@ -52,8 +53,8 @@ def test_the_covariance_adds_up_in_the_raw_inputs() -> None:
     """(5.3) holds whatever the coordinates: the sum over all features is the variance of the change."""
     base, X = posterior(), normal(generator(3), 2, 3)
     raw = explain(Transformed(base, W, OFFSET), X, baseline=0.3, likelihood=Exp(), uncertainty=Full())
-    start = torch.full((2, 3), 0.3).double() @ W + OFFSET
-    inner = explain(base, X @ W + OFFSET, baseline=start, likelihood=Exp(), uncertainty=Full())
+    inner_baseline = torch.full((2, 3), 0.3).double() @ W + OFFSET
+    inner = explain(base, X @ W + OFFSET, baseline=inner_baseline, likelihood=Exp(), uncertainty=Full())
     assert raw.covariance is not None
     assert inner.covariance is not None
     torch.testing.assert_close(raw.covariance.sum((1, 2)), inner.covariance.sum((1, 2)), rtol=1e-6, atol=1e-12)
@@ -61,14 +62,14 @@ def test_the_covariance_adds_up_in_the_raw_inputs() -> None:
 
 def test_what_outputs_share_is_known_in_the_raw_inputs() -> None:
     mix = Mix(posterior(), torch.tensor([[2.0], [-1.0]]).double(), 0.1)
-    found, X = Transformed(mix, W, OFFSET), normal(generator(4), 3, 3)
-    sources = found.sources()
+    process, X = Transformed(mix, W, OFFSET), normal(generator(4), 3, 3)
+    sources = process.sources()
     assert sources is not None
     again = Mix(sources.process, sources.weights, 0.1)
-    torch.testing.assert_close(found.v(X), mix.v(X @ W + OFFSET))
-    torch.testing.assert_close(again.v(X), found.v(X))
+    torch.testing.assert_close(process.v(X), mix.v(X @ W + OFFSET))
+    torch.testing.assert_close(again.v(X), process.v(X))
 
 
 def test_shapes_are_checked() -> None:
-    with pytest.raises(ValueError, match="A process of 2 features wants W with as many columns"):
+    with pytest.raises(ValueError, match=naming("Transformed", 2, "(2, 3)", "(3,)")):
         Transformed(posterior(), W.T.contiguous(), W.new_zeros(3))

@@ -6,19 +6,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.zoo import KernelCase, added, fitted, linear, matern52, multiplied, periodic, rbf, rows, squared
+from conformance.zoo import KERNELS, KernelCase, fitted, multiplied, periodic, rbf, rows, squared
 from gplens import Full, explain
 from gplens.kernels import Matern52
 from gplens.links import Exp, Link, Probit, Sigmoid
 from oracles.error_bars import G, assert_moments, attribution_draws
 
 CASES = [
-    KernelCase("rbf", rbf),
-    KernelCase("rbf + linear", lambda g: added(rbf(g), linear(g))),
+    KERNELS["rbf"],
+    KERNELS["rbf + linear"],
     KernelCase("rbf * periodic", lambda g: multiplied(rbf(g), periodic(g, 1))),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=repr)
 @pytest.mark.parametrize("link", [Exp(), Probit(), Sigmoid()], ids=lambda link: type(link).__name__)
 def test_moments_are_those_of_draws(case: KernelCase, link: Link) -> None:
@@ -30,9 +31,10 @@ def test_moments_are_those_of_draws(case: KernelCase, link: Link) -> None:
     assert_moments(draws, e.values[0], e.covariance[0])
 
 
+@pytest.mark.slow
 def test_deviations_are_those_of_draws_for_a_rough_kernel() -> None:
     """Matern 5/2, rounded off within 1e-7 of r = 0 so that autograd finds its second derivative there."""
-    (posterior, dense), (X, X0) = fitted(KernelCase("matern52", matern52), 62), rows(62, 1)
+    (posterior, dense), (X, X0) = fitted(KERNELS["matern52"], 62), rows(62, 1)
     assert isinstance(posterior.kernel, Matern52)
     scale = posterior.kernel.lengthscale
 

@@ -27,6 +27,7 @@ def truths(naive, Z: Tensor, x: Tensor, x0: Tensor, g: torch.Generator) -> tuple
     return y, drawn[:, POINTS:, 0], drawn[:, POINTS:, 1:] * (x - x0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [Identity(), Exp()], ids=lambda link: type(link).__name__)
 def test_intervals_cover_the_true_attribution(link: Link) -> None:
     """One latent function for each case, all with the design's A."""

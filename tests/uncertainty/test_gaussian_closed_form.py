@@ -6,7 +6,7 @@ With a = |d/l|^2, b = sum d (x0 - z)/l^2, c = |(x0 - z)/l|^2 a kernel section on
 import torch
 from torch import Tensor
 
-from conformance.zoo import KernelCase, fitted, rbf, rows
+from conformance.zoo import KERNELS, fitted, rows
 from gplens import Diagonal, Full, explain
 from gplens.kernels import RBF
 from gplens.links import Identity
@@ -17,10 +17,10 @@ def sections(x: Tensor, x0: Tensor, Z: Tensor, scale: Tensor) -> Tensor:
     """d_k int d_k k(x_t, z) dt, (n, d)."""
     d, away = (x - x0) / scale, (x0 - Z) / scale
     a, b, c = (d**2).sum(), away @ d, (away**2).sum(1)
-    start, end, root = torch.exp(-c / 2), torch.exp(-(a + 2 * b + c) / 2), (2 * a).sqrt()
+    at_x0, at_x, root = torch.exp(-c / 2), torch.exp(-(a + 2 * b + c) / 2), (2 * a).sqrt()
     zeroth = torch.exp((b**2 / a - c) / 2) * (torch.pi / (2 * a)).sqrt()
     zeroth = zeroth * (torch.erf((a + b) / root) - torch.erf(b / root))
-    first = (start - end - b * zeroth) / a
+    first = (at_x0 - at_x - b * zeroth) / a
     return -d * (away * zeroth[:, None] + d * first[:, None])
 
 
@@ -36,7 +36,7 @@ def prior(x: Tensor, x0: Tensor, scale: Tensor) -> Tensor:
 
 
 def test_mean_and_covariance_are_error_functions() -> None:
-    (posterior, dense), (X, X0) = fitted(KernelCase("rbf", rbf), 41), rows(41)
+    (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 41), rows(41)
     assert isinstance(posterior.kernel, RBF)
     scale = posterior.kernel.lengthscale
     e = explain(posterior, X, baseline=X0, likelihood=Identity(), uncertainty=Full(), tolerance=1e-12)
@@ -49,7 +49,7 @@ def test_mean_and_covariance_are_error_functions() -> None:
 
 
 def test_the_latent_function_has_the_same_deviations() -> None:
-    (posterior, dense), (X, X0) = fitted(KernelCase("rbf", rbf), 42), rows(42)
+    (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 42), rows(42)
     assert isinstance(posterior.kernel, RBF)
     e = explain(posterior, X, baseline=X0, target=Latent(), uncertainty=Diagonal(), tolerance=1e-12)
     J = sections(X[1], X0[1], dense.Z, posterior.kernel.lengthscale)

@@ -6,13 +6,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.zoo import EVERY_POSTERIOR, fitted, generator, normal, rows
+from conformance.zoo import KERNELS, fitted, generator, normal, rows
 from gplens import Diagonal, Full, Mix, Samples, Stack, explain
 from gplens.expectations.softmax import MixedSoftmax, Softmax
 from gplens.likelihood import Likelihood
+from gplens.paths.gradient import Question
 from gplens.uncertainty import spreads
-from gplens.uncertainty.draws import variance
+from gplens.uncertainty.draws import deviations
 from gplens.uncertainty.latent_paths import PathDraws
+from messages import naming
 from oracles.dense import DensePosterior
 from oracles.error_bars import legendre, path_draws
 
@@ -20,14 +22,14 @@ CLASSES, DRAWS = 3, 100_000
 
 
 def model() -> tuple[Stack, list[DensePosterior], Tensor, Tensor]:
-    pairs = [fitted(EVERY_POSTERIOR[0], seed) for seed in (91, 92, 93)]
+    pairs = [fitted(KERNELS["rbf"], seed) for seed in (91, 92, 93)]
     X, X0 = rows(91, 2)
     return Stack(tuple(p for p, _ in pairs)), [dense for _, dense in pairs], X, X0 + 0.3 * (X - X0)
 
 
 def naive(dense: list[DensePosterior], x: Tensor, x0: Tensor, M: Tensor) -> Tensor:
     """Draws (s, c, d) of the attributions of softmax(M f)."""
-    parts = [path_draws(one, x, x0, DRAWS, seed=i, order=16) for i, one in enumerate(dense)]
+    parts = [path_draws(latent, x, x0, DRAWS, seed=i, order=16) for i, latent in enumerate(dense)]
     f = torch.stack([f for f, _ in parts], 1)
     slopes = torch.stack([slope for _, slope in parts], 1)
     S = torch.softmax(torch.einsum("cl,slq->scq", M, f), 1)
@@ -40,10 +42,11 @@ def naive(dense: list[DensePosterior], x: Tensor, x0: Tensor, M: Tensor) -> Tens
 def assert_deviations(std: Tensor, std_error: Tensor, drawn: Tensor) -> None:
     """Within four standard errors of both."""
     centred = (drawn - drawn.mean(0)) ** 2
-    own = centred.std(0) / sqrt(DRAWS) / (2 * drawn.std(0))
-    assert bool(((std - drawn.std(0)).abs() <= 4 * torch.hypot(own, std_error)).all())
+    naive_error = centred.std(0) / sqrt(DRAWS) / (2 * drawn.std(0))
+    assert bool(((std - drawn.std(0)).abs() <= 4 * torch.hypot(naive_error, std_error)).all())
 
 
+@pytest.mark.slow
 def test_deviations_are_those_of_naive_draws() -> None:
     stack, dense, X, X0 = model()
     e = explain(stack, X, baseline=X0, likelihood=Likelihood("softmax", Softmax()), uncertainty=Diagonal())
@@ -55,6 +58,7 @@ def test_deviations_are_those_of_naive_draws() -> None:
         assert_deviations(e.std[i], e.std_error[i], naive(dense, X[i], X0[i], torch.eye(3).double()))
 
 
+@pytest.mark.slow
 def test_deviations_of_correlated_classes_are_those_of_naive_draws() -> None:
     stack, dense, X, X0 = model()
     M = normal(generator(94), 4, 3)
@@ -65,6 +69,7 @@ def test_deviations_of_correlated_classes_are_those_of_naive_draws() -> None:
     assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], X0[0], M))
 
 
+@pytest.mark.slow
 def test_deviations_under_mixing_weights_are_those_of_naive_draws() -> None:
     """The likelihood mixes, as GPyTorch's SoftmaxLikelihood does, rather than the process."""
     stack, dense, X, X0 = model()
@@ -76,7 +81,11 @@ def test_deviations_under_mixing_weights_are_those_of_naive_draws() -> None:
     assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], X0[0], M))
 
 
-@pytest.mark.parametrize(("orders", "settled"), [((1, 1, 1), False), ((1, 3, 7, 15), True)])
+@pytest.mark.parametrize(
+    ("orders", "settled"),
+    [((1, 1, 1), False), pytest.param((1, 3, 7, 15), True, marks=pytest.mark.slow)],
+    ids=["too few", "enough"],
+)
 def test_nodes_are_added_until_draws_are_the_larger_error(
     orders: tuple[int, ...], settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,17 +101,20 @@ def test_nodes_are_added_until_draws_are_the_larger_error(
         assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], -2 * X0[0], torch.eye(3).double()))
 
 
+@pytest.mark.slow
 def test_the_error_of_a_deviation_is_its_spread_over_seeds() -> None:
     stack, _, X, X0 = model()
     e = explain(stack, X[:1], baseline=X0[:1], likelihood=Likelihood("softmax", Softmax()))
-    paths = PathDraws.on(stack, Softmax(), (0, 1, 2), X0[0], X[0], 12, full=False)
-    found = [variance(paths, e.values[0], seed) for seed in range(24)]
-    spread = torch.stack([std for std, _, _ in found]).std(0)
-    stated = torch.stack([error for _, error, _ in found]).square().mean(0).sqrt()
+    question = Question(stack, Softmax(), (0, 1, 2), 1e-6)
+    paths = PathDraws.on(question, X0[0], X[0], 12, full=False)
+    by_seed = [deviations(paths, e.values[0], seed) for seed in range(24)]
+    spread = torch.stack([std for std, _, _ in by_seed]).std(0)
+    stated = torch.stack([error for _, error, _ in by_seed]).square().mean(0).sqrt()
     ratio = (spread / stated).log().mean().exp()
     assert 0.6 < float(ratio) < 1.6
 
 
+@pytest.mark.slow
 def test_draws_are_joint_over_classes() -> None:
     """Probabilities add up to one, so that their attributions add up to zero, in every draw."""
     stack, dense, X, X0 = model()
@@ -122,5 +134,5 @@ def test_draws_are_joint_over_classes() -> None:
 
 def test_covariances_of_classes_are_refused() -> None:
     stack, _, X, X0 = model()
-    with pytest.raises(ValueError, match=r"Samples\(count, seed\)"):
+    with pytest.raises(ValueError, match=naming("Full()", "Softmax", "Diagonal()", "Samples(count, seed)")):
         explain(stack, X, baseline=X0, likelihood=Likelihood("softmax", Softmax()), uncertainty=Full())

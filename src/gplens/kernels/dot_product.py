@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.kernel import Kernel
+from gplens.kernels.kernel import Kernel, check_features
 from gplens.lines.line import Line, Section
 from gplens.lines.pull_back import Form, Weights
 from gplens.lines.radial import Support
@@ -39,6 +39,10 @@ class DotProduct(Kernel):
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self.profile((self.variance * X**2).sum(1))
+
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        check_features(self, self.variance, Z)
+        return Support(Z)
 
     def section(self, line: Line, support: Support) -> Section:
         """s(t) = s0 + t s1  and  d_k k = h'(s) a_k z_k, so that the sum over q is again taken first."""

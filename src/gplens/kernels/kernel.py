@@ -137,6 +137,15 @@ class Kernel(ABC):
         return (squared / here).nan_to_num().sqrt().sum()
 
 
+def check_features(kernel: Kernel, parameter: Float[Tensor, " k"], Z: Float[Tensor, "n d"]) -> None:
+    """Refuse support points of another number of features than the parameter has entries, if it has several."""
+    if len(parameter) not in (1, Z.shape[1]):
+        raise ValueError(
+            f"{type(kernel).__name__}: expected support points with {len(parameter)} features, one for each entry of "
+            f"its parameters, got {Z.shape[1]}."
+        )
+
+
 def _grad(of: Tensor, by: Tensor, weights: Tensor | None = None) -> Tensor:
     """A derivative that can be differentiated again; zero if there is no dependence."""
     if not of.requires_grad:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.kernel import Kernel
+from gplens.kernels.kernel import Kernel, check_features
 from gplens.kernels.stationary import Stationary
 from gplens.lines.line import Line, Section, constant_section, summed
 from gplens.lines.radial import Support
@@ -35,6 +35,11 @@ class Periodic(Kernel):
 
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return torch.ones_like(X[:, 0])
+
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        for parameter in (self.lengthscale, self.period):
+            check_features(self, parameter, Z)
+        return Support(Z)
 
     def section(self, line: Line, support: Support) -> Section:
         """d_k k = -(2 pi / (p_k l_k)) sin(a_k - b_k) k."""

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.kernel import Kernel
+from gplens.kernels.kernel import Kernel, check_features
 from gplens.lines.between import Between
 from gplens.lines.line import Line, Section, constant_section
 from gplens.lines.quadratic import Quadratic
@@ -40,11 +40,7 @@ class Stationary(Kernel, Profile):
         return torch.ones_like(X[:, 0])
 
     def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
-        if len(self.lengthscale) not in (1, Z.shape[1]):
-            raise ValueError(
-                f"{type(self).__name__}: expected support points with {len(self.lengthscale)} features, one for each "
-                f"lengthscale, got {Z.shape[1]}."
-            )
+        check_features(self, self.lengthscale, Z)
         return Support(Z, Points.of(Z, self.lengthscale))
 
     def section(self, line: Line, support: Support) -> Section:

@@ -54,8 +54,8 @@ class Posterior(Process):
         self.A = A if isinstance(A, Quadratic) else Quadratic.dense(A if A.ndim == 3 else A[None])
         self.means = _one_per_latent(mean, self.latents)
         self._check()
-        self.A = replace(self.A, prior=float(kernel.diagonal(Z).max()))
         self.support = kernel.prepare(Z)
+        self.A = replace(self.A, prior=float(kernel.diagonal(Z).max()))
 
     @staticmethod
     def exact(
