@@ -169,3 +169,10 @@ def test_arrays_of_any_library_become_a_posterior() -> None:
     torch.testing.assert_close(two.m(posterior.Z)[:, 1], 2 * expected)
     with pytest.raises(ValueError, match=naming("Z", "(n, d)", "beta", "(c, n)", "A", "(c, n, n)", "(3,)", "(3, 3)")):
         Posterior.from_arrays(kernel, beta, beta, A)
+
+
+@pytest.mark.parametrize("kernel", [RBF, Linear], ids=lambda kernel: kernel.__name__)
+def test_exact_regression_with_a_kernel_of_other_features_is_refused(kernel: type) -> None:
+    X = torch.zeros(5, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match=naming(kernel.__name__, 3, 2)):
+        Posterior.exact(kernel(torch.ones(3, dtype=torch.float64)), X, X[:, 0], noise=0.1)

@@ -1,7 +1,7 @@
 """The host libraries whose models gplens reads, the modules that read them, and the versions that were tested."""
 
 import re
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 
@@ -23,7 +23,10 @@ class Host(NamedTuple):
 
     def explained(self, cause: Exception) -> Exception:
         """A missing name, or, where the installed version was never tested, an error that says which one to install."""
-        installed = version(self.package)
+        try:
+            installed = version(self.package)
+        except PackageNotFoundError:  # a library that was not installed by pip
+            return cause
         if self.low <= tuple(int(part) for part in re.findall(r"\d+", installed)[:2]) < self.high:
             return cause
         return ImportError(

@@ -80,6 +80,11 @@ class DotProduct(Kernel):
             return slope * a + bend * left * right
         return slope[..., None] * torch.diag(a) + bend[..., None] * left[..., None] * right[..., None, :]
 
+
+@dataclass(frozen=True, eq=False)
+class PolynomialProduct(DotProduct):
+    """A polynomial of the dot product."""
+
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Zero: a polynomial in t has no lengthscale."""
         return torch.zeros_like(line.d[:, 0])
@@ -87,7 +92,7 @@ class DotProduct(Kernel):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Linear(DotProduct):
+class Linear(PolynomialProduct):
     """k = sum_k a_k x_k z_k."""
 
     def profile(self, s: Batch) -> Batch:
@@ -102,7 +107,7 @@ class Linear(DotProduct):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Polynomial(DotProduct):
+class Polynomial(PolynomialProduct):
     """k = (s + offset)^power,  s = sum_k a_k x_k z_k,  for an integer power >= 1."""
 
     offset: Float[Tensor, ""]

@@ -28,8 +28,9 @@ class Kernel(ABC):
 
     @property
     def autograd(self) -> bool:
-        """Whether any gradient comes from autograd rather than from a formula."""
-        inherited = type(self).section is Kernel.section
+        """Whether the gradients of k(x, z) or k(x, x) come from autograd rather than from formulas."""
+        kind = type(self)
+        inherited = kind.section is Kernel.section or kind.along_diagonal is Kernel.along_diagonal
         return inherited or any(part.autograd for part in self.parts() if part is not self)
 
     @property

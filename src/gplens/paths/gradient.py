@@ -1,6 +1,6 @@
 """The gradient of a target along the lines from baselines to inputs, in blocks of rows (MATH 4.1).
 
-There is one block size, and one estimate of what a row costs, for the whole package. Results do not depend on the
+There is one size of blocks of rows, and one estimate of what a row costs. Results do not depend on the
 blocks: they bound the memory of temporaries, and keep these small enough for the caches.
 """
 

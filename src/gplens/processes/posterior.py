@@ -66,6 +66,7 @@ class Posterior(Process):
             raise ValueError(f"expected a noise variance > 0, got noise={noise}.")
         if y.shape != X.shape[:1]:
             raise ValueError(f"expected {X.shape[0]} targets, one for each row of X, got y of shape {tuple(y.shape)}.")
+        kernel.prepare(X)  # refuses a kernel of another number of features
         mu = ConstantMean(0.0) if mean is None else mean
         eye = torch.eye(len(X), dtype=X.dtype)
         L = torch.linalg.cholesky(kernel(X, X) + noise * eye)

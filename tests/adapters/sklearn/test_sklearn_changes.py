@@ -134,7 +134,7 @@ def test_the_white_noise() -> None:
     model, target = regressor(), gplens.targets.PredictiveVariance()
     reading = gplens.read(model)
     model.kernel_.k2.noise_level = 0.4
-    with pytest.raises(ValueError, match=r"variance.*gplens\.read\(model\)"):
+    with pytest.raises(ValueError, match=r"kernel_.*gplens\.read\(model\)"):
         gplens.explain(reading, X[:3], baseline=0.0, target=target)
     after = gplens.explain(model, X[:3], baseline=0.0, target=target)
     np.testing.assert_allclose(after.prediction.numpy(), model.predict(X[:3], return_std=True)[1] ** 2, atol=1e-8)
@@ -154,3 +154,14 @@ def test_the_names_of_the_classes() -> None:
     classes = gplens.read(several()).likelihood
     assert classes is not None
     assert classes.outputs == ("class 0", "class 1", "class 2")
+
+
+def test_a_change_that_shows_only_between_the_points_of_comparison_is_noticed() -> None:
+    """The data lie near x = 5; input, baseline and the point half-way between them are all far away from it."""
+    generator = np.random.default_rng(0)
+    X = 5 + 0.3 * generator.normal(size=(20, 2))
+    model = GaussianProcessRegressor(RBF([0.5, 0.5]), alpha=0.1, optimizer=None).fit(X, X.sum(1))
+    prepared = gplens.read(model)
+    model.alpha_ = 3 * model.alpha_
+    with pytest.raises(ValueError, match=r"alpha_.*gplens\.read"):
+        gplens.explain(prepared, np.array([[20.0, 20.0]]), baseline=[-5.0, -5.0])

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gplens.adapters.estimators import class_names, output_names, single_output_note
 from gplens.adapters.reading import Reading, read_model
-from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 from gplens.likelihood import Likelihood
@@ -60,7 +60,7 @@ def _read(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
         _two_classes(outputs) if single else _one_versus_rest(outputs),
         notes=(*notes, *single_output_note(outputs)),
         columns=columns_of(model),
-        compare=partial(_compare_live, model, latents, names),
+        compare=noticing_changes(partial(_compare_live, model, latents, names), *_binary(model)),
     )
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.adapters.reading import Reading, read_host, read_model
-from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.processes.transformed import AffineMap, Transformed
 
 
@@ -43,7 +43,8 @@ def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
         return inner.compare(x)
 
     process, name = Transformed(inner.process, *total), f"Pipeline of {inner.model}"
-    return replace(inner, process=process, model=name, columns=columns_of(model), compare=compare_live)
+    compare_all = noticing_changes(compare_live, *steps[:-1])
+    return replace(inner, process=process, model=name, columns=columns_of(model), compare=compare_all)
 
 
 def _steps_of(pipeline: Pipeline) -> list[Any]:

@@ -10,7 +10,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from torch import Tensor
 
 from gplens.adapters.reading import Reading, read_model
-from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.likelihood import Likelihood
@@ -42,7 +42,7 @@ def _(model: GaussianProcessRegressor, points: Float[Tensor, "k d"] | None) -> R
         notes=prior.notes,
         conjugate=True,
         columns=columns_of(model),
-        compare=partial(_compare_live, model, process, prior, scale),
+        compare=noticing_changes(partial(_compare_live, model, process, prior, scale), model),
     )
 
 
