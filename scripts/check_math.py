@@ -1,7 +1,7 @@
 """Check that every formula in docs/ parses, and that docs/MATH.md has each equation number that the code cites, once.
 
-    npm install --prefix /tmp/katex katex
-    python scripts/check_math.py --katex /tmp/katex
+    npm install --prefix katex katex
+    python scripts/check_math.py --katex katex
 
 The first command needs the network, once. Without `--katex` only the numbers and delimiters are checked. Formulas are
 parsed by KaTeX in strict mode through node, and must not contain what Markdown renderers change before a formula is

@@ -6,7 +6,7 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from gplens import baselines, datasets, kernels, links, means, rules, targets
-from gplens.adapters.reading import read
+from gplens.adapters.reading import Reading, read
 from gplens.explain import explain
 from gplens.explanation import Explanation, Provenance, Spread
 from gplens.likelihood import Likelihood
@@ -35,6 +35,7 @@ __all__ = [
     "Process",
     "Provenance",
     "Quadratic",
+    "Reading",
     "Samples",
     "Spread",
     "Stack",

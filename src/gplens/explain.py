@@ -87,15 +87,15 @@ def explain(
     if uncertainty is not None:
         _instance(uncertainty, Uncertainty, "uncertainty")
     table, baseline = read_table(X, "X"), as_baseline(baseline)
-    table.check_columns("a baseline", baseline.names)
+    table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names)
     if groups is not None:
         group_columns(names, groups)  # a mistake is found before the work
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
         reading, likelihood = _read(model, likelihood, table.values, baselines)
-        table.check_columns("a model fitted", reading.columns)
-        process, expectation = bind_target(target, likelihood, reading.process, reading.draws)
+        table.check_columns(f"the {reading.model}", reading.columns)
+        process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
         request = _request(uncertainty, baseline, grouped=bool(groups))

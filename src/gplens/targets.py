@@ -117,16 +117,16 @@ class Custom(Target):
 
 
 def bind_target(
-    target: Target, likelihood: Likelihood | None, process: Process, draws: tuple[int, ...] | None
+    target: Target, likelihood: Likelihood | None, process: Process, draws: tuple[int, ...] | None, model: str
 ) -> tuple[Process, Expectation]:
     """The target as an expectation, and the process that it is a function of.
 
-    `draws` are the numbers of draws of hyper-parameters of each output, or None.
+    `draws` are the numbers of draws of hyper-parameters of each output, or None; `model` names the model in messages.
     """
     if likelihood is not None and likelihood.latents not in (None, process.latents):
         raise ValueError(
             f"expected the likelihood that the model was fitted with, got {likelihood.name}, which takes "
-            f"{likelihood.latents} latent functions, where the model has {process.latents}."
+            f"{likelihood.latents} latent functions, where {model} has {process.latents}."
         )
     expectation = target.bind(likelihood)
     if draws is not None:

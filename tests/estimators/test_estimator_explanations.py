@@ -119,7 +119,7 @@ def test_what_cannot_be_explained_says_why() -> None:
         GPCountRegressor().explain(X, baseline=0.0)
     with pytest.raises(ValueError, match=r"GPCountRegressor.*fit"):  # NotFittedError is one
         gplens.explain(GPCountRegressor(), X, baseline=0.0)
-    with pytest.raises(ValueError, match="needs a baseline"):
+    with pytest.raises(ValueError, match=r"baseline.*None"):
         fitted("count").explain(X)
-    with pytest.raises(ValueError, match="was fitted with LogPoisson"):
+    with pytest.raises(ValueError, match=r"LogPoisson.*Probit"):
         gplens.explain(fitted("count"), X, baseline=0.0, likelihood=gplens.links.Probit())

@@ -32,10 +32,10 @@ class Table:
         return names
 
     def check_columns(self, whose: str, names: tuple[str, ...] | None) -> None:
-        """Refuse a baseline, or a model, with columns of other names or in another order."""
+        """Refuse X if its columns have other names, or another order, than those of the model or of the baseline."""
         if self.names and names and self.names != names:
             raise ValueError(
-                f"expected {whose} with the columns of X, {list(self.names)}, got {list(names)}; give both the same "
+                f"expected X with the columns of {whose}, {list(names)}, got {list(self.names)}; give both the same "
                 "columns in the same order."
             )
 

@@ -21,12 +21,10 @@ class Matern32(Stationary):
         return False
 
     def profile(self, r2: Batch) -> Batch:
-        """(1 + s) e^-s."""
         s = sqrt(3) * r2.sqrt()
         return (1 + s) * torch.exp(-s)
 
     def slope(self, r2: Batch) -> Batch:
-        """-3/2 e^-s."""
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
     def jet(self, r2: Batch) -> tuple[Batch, Batch]:
@@ -35,7 +33,6 @@ class Matern32(Stationary):
         return (1 + s) * e, -1.5 * e
 
     def bend(self, r2: Batch) -> Batch:
-        """3 s e^-s."""
         s = sqrt(3) * r2.sqrt()
         return 3 * s * torch.exp(-s)
 
@@ -66,7 +63,6 @@ class Matern52(Stationary):
         return (1 + s + s**2 / 3) * e, -5 / 6 * (1 + s) * e
 
     def bend(self, r2: Batch) -> Batch:
-        """5/3 s^2 e^-s."""
         s = sqrt(5) * r2.sqrt()
         return 5 / 3 * s**2 * torch.exp(-s)
 
@@ -100,16 +96,13 @@ class Matern(Stationary):
         return False
 
     def profile(self, r2: Batch) -> Batch:
-        """M_nu(s)."""
         return self._scaled(r2, self.nu, self.nu, 2 ** (1 - self.nu) / gamma(self.nu), limit=1.0)
 
     def slope(self, r2: Batch) -> Batch:
-        """-nu/(2(nu-1)) M_(nu-1)(s)."""
         order, limit = self.nu - 1, -self.nu / (2 * (self.nu - 1))
         return self._scaled(r2, order, order, limit * 2 ** (1 - order) / gamma(order), limit)
 
     def bend(self, r2: Batch) -> Batch:
-        """nu 2^(2-nu)/Gamma(nu) s^nu K_(nu-2)(s)."""
         factor = self.nu * 2 ** (2 - self.nu) / gamma(self.nu)
         return self._scaled(r2, self.nu, abs(self.nu - 2), factor, limit=0.0)
 

@@ -17,11 +17,9 @@ class RBF(Stationary):
     """k = exp(-r2/2)  (4.5a)."""
 
     def profile(self, r2: Batch) -> Batch:
-        """exp(-r2/2)."""
         return torch.exp(-r2 / 2)
 
     def slope(self, r2: Batch) -> Batch:
-        """-exp(-r2/2) / 2."""
         return -torch.exp(-r2 / 2) / 2
 
     def jet(self, r2: Batch) -> tuple[Batch, Batch]:
@@ -29,7 +27,6 @@ class RBF(Stationary):
         return h, -0.5 * h
 
     def bend(self, r2: Batch) -> Batch:
-        """r2 exp(-r2/2)."""
         return r2 * torch.exp(-r2 / 2)
 
 

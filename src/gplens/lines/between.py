@@ -62,9 +62,9 @@ class Between:
         left, right = self.values[..., None], other.values[..., None]
 
         def by_both(full: bool) -> PairMatrix:
-            one = (..., None, None) if full else (..., None)
+            axes = (..., None, None) if full else (..., None)
             crossed = _outer(self.by_x, other.by_y, full) + _outer(other.by_x, self.by_y, full)
-            return self.values[one] * other.by_both(full) + other.values[one] * self.by_both(full) + crossed
+            return self.values[axes] * other.by_both(full) + other.values[axes] * self.by_both(full) + crossed
 
         return Between(
             self.values * other.values,

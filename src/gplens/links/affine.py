@@ -45,7 +45,6 @@ class Affine(Link):
         return self.link.has_pair_moments
 
     def __call__(self, f: Batch) -> Batch:
-        """Scale g(f) + offset."""
         return self.scale * self.link(f) + self.offset
 
     def moments(self, m: Batch, v: Batch) -> Moments:
@@ -54,7 +53,6 @@ class Affine(Link):
         return Moments(self.scale * value + self.offset, self.scale * slope, self.scale * curvature)
 
     def derivative(self, f: Batch) -> Batch:
-        """Scale g'(f)."""
         return self.scale * self.link.derivative(f)
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:

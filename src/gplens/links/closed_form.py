@@ -21,7 +21,6 @@ class Identity(Link):
     """False: no moment depends on v."""
 
     def __call__(self, f: Batch) -> Batch:
-        """g = f."""
         return f
 
     def moments(self, m: Batch, v: Batch) -> Moments:
@@ -30,7 +29,6 @@ class Identity(Link):
         return Moments(m, torch.ones_like(m), torch.zeros_like(m))  # (2.2)
 
     def derivative(self, f: Batch) -> Batch:
-        """1."""
         return torch.ones_like(f)
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
@@ -46,7 +44,6 @@ class Square(Link):
     """g = f^2:  E g = m^2 + v,  E g' = 2m,  E g'' = 2  (2.3). Exact for v >= 0."""
 
     def __call__(self, f: Batch) -> Batch:
-        """g = f^2."""
         return f**2
 
     def moments(self, m: Batch, v: Batch) -> Moments:
@@ -55,7 +52,6 @@ class Square(Link):
         return Moments(m**2 + v, 2 * m, torch.full_like(m, 2))  # (2.3)
 
     def derivative(self, f: Batch) -> Batch:
-        """2f."""
         return 2 * f
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
@@ -71,7 +67,6 @@ class Exp(Link):
     """g = e^f:  E g = E g' = E g'' = exp(m + v/2)  (2.4). Exact for v >= 0 and m + v/2 < 709."""
 
     def __call__(self, f: Batch) -> Batch:
-        """g = e^f."""
         return torch.exp(f)
 
     def moments(self, m: Batch, v: Batch) -> Moments:
@@ -82,7 +77,6 @@ class Exp(Link):
         return Moments(value, value, value)
 
     def derivative(self, f: Batch) -> Batch:
-        """e^f."""
         return torch.exp(f)
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:

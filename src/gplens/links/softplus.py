@@ -32,7 +32,6 @@ class Softplus(Link):
         return expect(m, v, at=softplus_at, sharp=positive_part_moments)
 
     def derivative(self, f: Batch) -> Batch:
-        """The sigmoid."""
         return torch.sigmoid(f)
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:

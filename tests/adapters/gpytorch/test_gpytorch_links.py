@@ -68,7 +68,7 @@ def test_the_link_is_the_mean_of_forward(
 
 
 def test_the_second_moment_of_a_student_t_is_a_shifted_square() -> None:
-    variance = read_likelihood(trained(lik.StudentTLikelihood())).variance
+    variance = read_likelihood(trained(lik.StudentTLikelihood())).total_variance()
     assert isinstance(variance, TotalVariance)
     assert isinstance(variance.second[0], links.Affine)
     assert type(variance.second[0].link) is links.Square
