@@ -37,7 +37,7 @@ class Host(NamedTuple):
 HOSTS = {
     "gplens": Host("gplens.adapters.native", "gplens"),
     "gpytorch": Host("gplens.adapters.gpytorch", "gpytorch", (1, 15, 1), (1, 16)),
-    "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 7), (1, 10)),
+    "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 8), (1, 10)),
     "botorch": Host("gplens.adapters.botorch", "botorch", (0, 17), (0, 19)),
 }
 """By the name of the top-level Python package. A new host is one line here."""
