@@ -12,8 +12,9 @@ class Host(NamedTuple):
     """The module that registers readers of its models; imported when one of its objects is given."""
     package: str
     """As pip calls it."""
-    low: tuple[int, int] = (0, 0)
-    high: tuple[int, int] = (10**9, 0)
+    low: tuple[int, ...] = (0,)
+    high: tuple[int, ...] = (10**9,)
+    """From the lowest version to the first that was not tested, as pyproject.toml has them."""
 
     @property
     def requirement(self) -> str:
@@ -27,7 +28,8 @@ class Host(NamedTuple):
             installed = version(self.package)
         except PackageNotFoundError:  # a library that was not installed by pip
             return cause
-        if self.low <= tuple(int(part) for part in re.findall(r"\d+", installed)[:2]) < self.high:
+        release = re.split(r"[^\d.]", installed)[0].strip(".").split(".")
+        if self.low <= tuple(map(int, release)) < self.high:
             return cause
         return ImportError(
             f"expected {self.requirement}, got {self.package} {installed}, where something that gplens reads is "
@@ -37,8 +39,8 @@ class Host(NamedTuple):
 
 HOSTS = {
     "gplens": Host("gplens.adapters.native", "gplens"),
-    "gpytorch": Host("gplens.adapters.gpytorch", "gpytorch", (1, 15), (1, 16)),
-    "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 7), (1, 10)),
+    "gpytorch": Host("gplens.adapters.gpytorch", "gpytorch", (1, 15, 1), (1, 16)),
+    "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 8), (1, 10)),
     "botorch": Host("gplens.adapters.botorch", "botorch", (0, 17), (0, 19)),
 }
 """By the name of the top-level Python package. A new host is one line here."""

@@ -70,7 +70,7 @@ class Exact(ExactGP):
         super().__init__(X, y, likelihood)
         self.mean_module, self.covar_module = mean, kernel
 
-    def forward(self, x: Tensor) -> MultivariateNormal:
+    def forward(self, x: Tensor):  # no return type: where Pyro is installed, beartype warns of its typing.Callable
         return MultivariateNormal(torch.as_tensor(self.mean_module(x)), self.covar_module(x))
 
 
@@ -96,7 +96,7 @@ class Sparse(ApproximateGP):
         super().__init__(strategy)
         self.mean_module, self.covar_module = mean, kernel
 
-    def forward(self, x: Tensor) -> MultivariateNormal:
+    def forward(self, x: Tensor):  # no return type: where Pyro is installed, beartype warns of its typing.Callable
         return MultivariateNormal(torch.as_tensor(self.mean_module(x)), self.covar_module(x))
 
     @property

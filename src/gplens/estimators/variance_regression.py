@@ -38,7 +38,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
     """
 
     _: KW_ONLY
-    floor: float = 0.01
+    floor: float | int = 0.01
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
