@@ -1,9 +1,16 @@
 """What all tests share. It must not import gplens: the run-time check of axes is installed after this file."""
 
 import os
+from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import Phase, settings
+
+# Modules without tests: with this, an assert that fails in one of them shows its numbers too.
+FOLDER = Path(__file__).parent
+HELPERS = {path.stem for path in FOLDER.rglob("*.py") if not path.stem.startswith(("test_", "conftest"))}
+pytest.register_assert_rewrite("conformance", "oracles", *sorted(HELPERS))
 
 settings.register_profile(
     "gplens",

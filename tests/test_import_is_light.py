@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-HOSTS = ["gpytorch", "botorch", "sklearn", "captum", "shap"]
-HEAVY = [*HOSTS, "pandas", "polars", "ray", "matplotlib", "scipy", "numba", "jax"]
+from gplens.adapters.hosts import HOSTS
+
+LIBRARIES = [root for root in HOSTS if root != "gplens"]
+HEAVY = [*LIBRARIES, "captum", "shap", "pandas", "polars", "ray", "matplotlib", "scipy", "numba", "jax"]
 CODE = """
 import sys, gplens, torch
 X = torch.zeros(2, 1, dtype=torch.float64)

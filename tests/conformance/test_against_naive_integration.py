@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 
 import gplens
-from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KERNELS, KernelCase, fitted, generator, normal, rows
+from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, EXPECTED, KERNELS, KernelCase, fitted, generator, normal, rows
 from gplens import Posterior, explain
 from gplens.kernels import RBF, Matern32, Matern52
 from gplens.links import Exp, Identity, Link, Probit, Square
 from gplens.rules import GaussLegendre, RiemannRight
-from oracles.dense import MOMENTS, DensePosterior, adaptive_integrated_gradient, fit, gradient, integrated_gradient
+from oracles.dense import DensePosterior, adaptive_integrated_gradient, fit, gradient, integrated_gradient
 
 every_link = pytest.mark.parametrize("link", EVERY_LINK, ids=lambda link: type(link).__name__)
 
 
 def expected(dense: DensePosterior, link: Link, X: Tensor, X0: Tensor, count: int = 8) -> Tensor:
-    T = MOMENTS[type(link).__name__]
+    T = EXPECTED[type(link).__name__]
     function = lambda x: T(dense.m(x), dense.v(x))  # noqa: E731
     return torch.stack([integrated_gradient(function, x, x0, count) for x, x0 in zip(X, X0, strict=True)])
 
@@ -38,7 +38,7 @@ def test_attributions_are_the_integrals_of_the_gradient(case: KernelCase, link: 
 def test_the_oracle_agrees_with_adaptive_quadrature(link: Link) -> None:
     """scipy.integrate.quad_vec, to check the many panels that stand in for it above."""
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 22), rows(22, 1)
-    T = MOMENTS[type(link).__name__]
+    T = EXPECTED[type(link).__name__]
     adaptive = adaptive_integrated_gradient(lambda x: T(dense.m(x), dense.v(x)), X[0], X0[0])
     torch.testing.assert_close(adaptive, expected(dense, link, X, X0)[0], rtol=1e-9, atol=1e-11)
     e = explain(posterior, X, baseline=X0, likelihood=link, tolerance=1e-9)

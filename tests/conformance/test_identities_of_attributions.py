@@ -8,6 +8,7 @@ import gplens
 from conformance.zoo import (
     EVERY_LINK,
     EVERY_POSTERIOR,
+    EXPECTED,
     FEATURES,
     KERNELS,
     KernelCase,
@@ -22,7 +23,7 @@ from gplens import Posterior, explain
 from gplens.kernels import RBF, ActiveDimensions
 from gplens.links import Exp, Link, Sigmoid
 from gplens.targets import EpistemicVariance, Latent
-from oracles.dense import MOMENTS, fit
+from oracles.dense import fit
 from rounding import assert_rounded
 
 every_posterior = pytest.mark.parametrize("case", EVERY_POSTERIOR, ids=repr)
@@ -53,7 +54,7 @@ def test_attributions_add_up_to_the_change_of_the_prediction(case: KernelCase, l
     """Completeness (4.4), against E g computed from the dense posterior."""
     (posterior, dense), (X, X0) = fitted(case, 11), rows(11)
     e = explain(posterior, X, baseline=X0, likelihood=link, tolerance=1e-8)
-    T = MOMENTS[type(link).__name__]
+    T = EXPECTED[type(link).__name__]
     change = T(dense.m(X), dense.v(X)) - T(dense.m(X0), dense.v(X0))
     assert e.converged is not None
     assert e.converged.all()
@@ -137,7 +138,7 @@ def test_a_single_feature_gets_the_whole_change(link: Link) -> None:
     g = generator(1)
     dense = fit(lambda x, z: torch.exp(-((x - z) ** 2).sum(-1) / 2), normal(g, 6, 1), normal(g, 6), 0.1)
     posterior = Posterior(RBF(torch.ones(1, dtype=torch.float64)), dense.Z, dense.beta, dense.A)
-    X, T = normal(g, 5, 1), MOMENTS[type(link).__name__]
+    X, T = normal(g, 5, 1), EXPECTED[type(link).__name__]
     e = explain(posterior, X, baseline=0.2, likelihood=link, tolerance=1e-10)
     x0 = torch.tensor([[0.2]], dtype=torch.float64)
     expected = T(dense.m(X), dense.v(X)) - T(dense.m(x0), dense.v(x0))

@@ -1,7 +1,12 @@
-"""Every kernel and every link, by name: joining `KERNELS` or `LINKS` is joining the contract.
+"""Every kernel, by name, and the posteriors that are made of them; the links of `link_cases` are exported too.
 
 `KERNELS["matern52"]` is one case and `EVERY_KERNEL` all of them; `EVERY_POSTERIOR` leaves out kernels that are not
-positive definite in four dimensions. `LINKS["Sigmoid"]` and `EVERY_LINK` likewise.
+positive definite in four dimensions.
+
+A kernel in `KERNELS` is part of the tests of values, pull-backs, derivatives between lines, path lengths, `smooth` and
+the number of features, and, if it is valid, of explanations with every link, their identities and their error bars.
+Not included are the tests of invariance under a shift (`INVARIANT` in test_kernel_values.py), the adapters that
+translate a host's kernel into it, and facts of one kernel, such as limits and refusals: these are tests of their own.
 """
 
 from collections.abc import Callable
@@ -38,20 +43,21 @@ from conformance.kernel_formulas import (
     uniform,
     wrapped,
 )
-from gplens import Posterior, links
+from conformance.link_cases import EVERY_LINK, EXPECTED, LINKS, G, LinkCase
+from gplens import Posterior
 from gplens.lines.line import Section
 from gplens.lines.pull_back import Weights
-from gplens.links import Link
-from oracles import gaussian_moments, pair_moments
-from oracles.dense import MOMENTS, DensePosterior, fit
+from oracles.dense import DensePosterior, fit
 
 __all__ = [
     "EVERY_KERNEL",
     "EVERY_LINK",
     "EVERY_POSTERIOR",
+    "EXPECTED",
     "FEATURES",
     "KERNELS",
     "LINKS",
+    "G",
     "KernelCase",
     "LinkCase",
     "Pair",
@@ -135,57 +141,6 @@ KERNELS = {
 }
 EVERY_KERNEL = list(KERNELS.values())
 EVERY_POSTERIOR = [case for case in EVERY_KERNEL if case.valid]
-
-
-@dataclass(frozen=True)
-class LinkCase:
-    """A link and what its moments are compared with."""
-
-    name: str
-    link: Link
-    moments: tuple[gaussian_moments.Function, ...] | None = None
-    """g, g', g'' in mpmath; None for a link whose moments are approximations or those of another link."""
-    pairs: tuple[pair_moments.Function, ...] | None = None
-    """g', g'', g''' in numpy; None for a link without pair moments, or with those of another link."""
-    width: float = 4.0
-    """The largest panel, in f, over which 16 Gauss-Legendre nodes integrate `pairs` to rounding."""
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-LINKS = {
-    case.name: case
-    for case in (
-        LinkCase("Identity", links.Identity(), gaussian_moments.IDENTITY, pair_moments.IDENTITY),
-        LinkCase("Exp", links.Exp(), gaussian_moments.EXP, pair_moments.EXP),
-        LinkCase("Probit", links.Probit(), gaussian_moments.PROBIT, pair_moments.PROBIT, 2.0),
-        LinkCase("Sigmoid", links.Sigmoid(), gaussian_moments.SIGMOID, pair_moments.SIGMOID),
-        LinkCase("Softplus", links.Softplus(), gaussian_moments.SOFTPLUS, pair_moments.SOFTPLUS),
-        LinkCase("Square", links.Square(), gaussian_moments.SQUARE, pair_moments.SQUARE),
-        LinkCase(
-            "Probit(1.5, 0.25)",
-            links.Probit(shift=1.5, noise=0.25),
-            gaussian_moments.EXCEEDS,
-            pair_moments.EXCEEDS,
-            1.0,
-        ),
-        LinkCase(
-            "ProbitMixture",
-            links.ProbitMixture((1.5, -0.5), (0.5, 4.0)),
-            gaussian_moments.MIXTURE,
-            pair_moments.MIXTURE,
-            1.0,
-        ),
-        LinkCase("LaplaceTail", links.LaplaceTail(shift=1.5, scale=0.7), gaussian_moments.LAPLACE),
-        LinkCase("SigmoidTaylor", links.SigmoidTaylor()),
-        LinkCase("Affine(Exp)", links.Affine(links.Exp(), 2.0, 1.0)),
-        LinkCase("Quadrature(tanh)", links.Quadrature(torch.tanh), None, pair_moments.TANH, 2.0),
-        LinkCase("Quadrature(sin)", links.Quadrature(torch.sin), None, pair_moments.SIN),
-    )
-}
-EVERY_LINK = [case.link for name, case in LINKS.items() if name in MOMENTS]
-"""The links whose expectations `oracles.dense` knows in closed form, so that whole explanations are compared."""
 
 
 def fitted(case: KernelCase, seed: int, n: int = 7, noise: float = 0.2) -> tuple[Posterior, DensePosterior]:

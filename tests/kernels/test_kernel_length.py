@@ -10,17 +10,13 @@ from gplens.kernels import (
     ActiveDimensions,
     Autograd,
     Constant,
-    Cosine,
-    Kernel,
     Linear,
-    Matern32,
-    Matern52,
     Periodic,
     Product,
-    RationalQuadratic,
     Scale,
     Sum,
 )
+from gplens.kernels.stationary import Stationary
 from gplens.lines.line import Line
 
 a = torch.tensor(1.3).double()
@@ -31,18 +27,27 @@ def path(seed: int, size: float = 1.0) -> Line:
     return Line(normal(g, 1, FEATURES), size * normal(g, 3, FEATURES), torch.zeros(3, 0, dtype=torch.float64))
 
 
-def stationary(scale: torch.Tensor) -> list[Kernel]:
-    return [RBF(scale), Matern32(scale), Matern52(scale), Cosine(scale), RationalQuadratic(scale, a)]
+STATIONARY = [
+    case
+    for case in EVERY_KERNEL
+    if isinstance(kernel := case.build(0)[0], Stationary) and type(kernel).length is Stationary.length
+]
 
 
+@pytest.mark.parametrize("case", STATIONARY, ids=repr)
 @given(seed=seeds)
-def test_length_of_a_stationary_kernel_is_the_distance_in_lengthscales(seed: int) -> None:
+def test_length_of_a_stationary_kernel_is_the_distance_in_lengthscales(case: KernelCase, seed: int) -> None:
     """|d / l|, scaled or not."""
-    scale, line = uniform(generator(seed), 0.1, 3, FEATURES), path(seed)
-    expected = ((line.d / scale) ** 2).sum(1).sqrt()
-    for kernel in stationary(scale):
-        torch.testing.assert_close(kernel.length(line), expected)
-        torch.testing.assert_close(Scale(kernel, a).length(line), expected)
+    kernel, line = case.build(seed)[0], path(seed)
+    assert isinstance(kernel, Stationary)
+    expected = ((line.d / kernel.lengthscale) ** 2).sum(1).sqrt()
+    torch.testing.assert_close(kernel.length(line), expected)
+    torch.testing.assert_close(Scale(kernel, a).length(line), expected)
+
+
+def test_the_stationary_kernels_are_found() -> None:
+    names = {"rbf", "matern32", "matern52", "rational quadratic", "cosine", "matern 7/2 by Bessel functions"}
+    assert names <= {case.name for case in STATIONARY}
 
 
 @given(seed=seeds)

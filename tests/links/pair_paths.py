@@ -35,6 +35,23 @@ def random_joint(seed: int, b: int, q: int, scale: float) -> tuple[Tensor, Tenso
     return torch.randn(b, q, generator=generator, dtype=torch.float64), c.diagonal(dim1=1, dim2=2).clone(), c
 
 
-def assert_close(got: Tensor, expected: Tensor, tolerance: float) -> None:
-    """Equal to `tolerance`, relative to max(1, |expected|)."""
-    assert ((got - expected).abs() / expected.abs().clamp(min=1)).max() < tolerance
+def assert_close(
+    got: Tensor, expected: Tensor, tolerance: float, *, link: object = "", points: list[Case] | None = None
+) -> None:
+    """Equal to `tolerance`, relative to max(1, |expected|).
+
+    A failure states the numbers that differ most, the link, and, if the points of the rows are given, m, m', v, v', r.
+    """
+    assert got.shape == expected.shape, f"{link}: shape {tuple(got.shape)}, expected {tuple(expected.shape)}"
+    error = (got - expected).abs() / expected.abs().clamp(min=1)
+    failed = ~(error < tolerance)
+    if not failed.any():
+        return
+    worst = tuple(int(i) for i in failed.nonzero()[error[failed].nan_to_num(torch.inf).argmax()])
+    place = f"{PairMoments._fields[worst[1]]} at m, m', v, v', r = {points[worst[0]]}" if points else f"element {worst}"
+    raise AssertionError(
+        f"{link}, {place}: got {float(got[worst])!r}, expected {float(expected[worst])!r}, a difference of "
+        f"{float(error[worst]):.1e} relative to max(1, |expected|), tolerance {tolerance:g}; {int(failed.sum())} of "
+        f"{failed.numel()} numbers differ. With a width that is too large for the poles of g (LinkCase.width), it is "
+        "the oracle that is wrong."
+    )

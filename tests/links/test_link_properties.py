@@ -5,13 +5,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gplens.links import Exp, Identity, LaplaceTail, Link, Moments, Probit, Sigmoid, Softplus, Square
+from conformance.zoo import LINKS
+from gplens.links import LaplaceTail, Link, Moments, Probit, Sigmoid, Softplus
 from rounding import assert_rounded
 
 means = st.floats(-100, 100)
 variances = st.one_of(st.just(0.0), st.floats(0, 400), st.floats(-30, 0).map(lambda p: 10.0**p))
 
-CLOSED = [Identity(), Square(), Exp(), Probit(), Probit(shift=-1.0, noise=0.3), LaplaceTail(-1.0, 0.6)]
+CLOSED = [case.link for case in LINKS.values() if case.closed] + [Probit(shift=-1.0, noise=0.3), LaplaceTail(-1.0, 0.6)]
 
 
 def at(link: Link, m: float, v: float) -> Moments:

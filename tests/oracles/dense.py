@@ -71,19 +71,12 @@ def expectation(g: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor], Ten
     return lambda m, v: g(m[..., None] + v[..., None].sqrt() * z) @ weights
 
 
-def probit(m: Tensor, v: Tensor) -> Tensor:
-    return 0.5 * torch.erfc(-m / torch.sqrt(2 * (1 + v)))
+def phi(f: Tensor) -> Tensor:
+    return 0.5 * torch.erfc(-f / sqrt(2))
 
 
-MOMENTS = {
-    "Identity": lambda m, v: m,
-    "Exp": lambda m, v: torch.exp(m + v / 2),
-    "Square": lambda m, v: m**2 + v,
-    "Probit": probit,
-    "Sigmoid": expectation(torch.sigmoid),
-    "Softplus": expectation(lambda f: torch.log1p(torch.exp(-f.abs())) + f.clamp(min=0)),
-}
-"""E g(f) by the name of the link."""
+def softplus(f: Tensor) -> Tensor:
+    return torch.log1p(torch.exp(-f.abs())) + f.clamp(min=0)
 
 
 def panels(count: int) -> tuple[Tensor, Tensor]:

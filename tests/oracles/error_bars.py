@@ -12,16 +12,6 @@ from oracles.dense import DensePosterior
 
 Function = Callable[[Tensor], Tensor]
 
-G: dict[str, Function] = {
-    "Identity": lambda f: f,
-    "Exp": torch.exp,
-    "Square": lambda f: f**2,
-    "Probit": lambda f: 0.5 * torch.erfc(-f / sqrt(2)),
-    "Sigmoid": torch.sigmoid,
-    "Softplus": lambda f: torch.log1p(torch.exp(-f.abs())) + f.clamp(min=0),
-}
-"""g by the name of the link."""
-
 
 def legendre(order: int) -> tuple[Tensor, Tensor]:
     """Nodes and weights on [0, 1]."""

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.zoo import KERNELS, KernelCase, fitted, multiplied, periodic, rbf, rows, squared
+from conformance.zoo import KERNELS, G, KernelCase, fitted, multiplied, periodic, rbf, rows, squared
 from gplens import Full, explain
 from gplens.kernels import Matern52
 from gplens.links import Exp, Link, Probit, Sigmoid
-from oracles.error_bars import G, assert_moments, attribution_draws
+from oracles.error_bars import assert_moments, attribution_draws
 
 CASES = [
     KERNELS["rbf"],

@@ -6,13 +6,13 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from conformance.zoo import KERNELS, fitted, rows
+from conformance.zoo import KERNELS, G, fitted, rows
 from gplens import Diagonal, Explanation, Full, Samples, explain
 from gplens.links import Exp, Identity, LaplaceTail, Link, Probit, Sigmoid
 from gplens.uncertainty import Uncertainty
 from messages import naming
 from oracles.dense import DensePosterior
-from oracles.error_bars import G, assert_moments, attribution_draws, quantiles
+from oracles.error_bars import assert_moments, attribution_draws, quantiles
 
 NAMES = ("a", "b", "c", "d")
 

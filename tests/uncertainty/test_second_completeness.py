@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KERNELS, KernelCase, fitted, rows
+from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KERNELS, G, KernelCase, fitted, rows
 from gplens import Full, explain
 from gplens.links import Link
 from gplens.targets import Custom, Latent
 from oracles.dense import DensePosterior
-from oracles.error_bars import Function, G, moments, variance_of_change
+from oracles.error_bars import Function, moments, variance_of_change
 
 
 def assert_law(covariance: Tensor, dense: DensePosterior, x: Tensor, x0: Tensor, g: Function) -> None:

@@ -8,11 +8,12 @@ from gpytorch.means import ConstantMean
 from gpytorch_models import Sparse
 from torch import Tensor
 
+from conformance.zoo import G
 from gplens import Full, Mix, Stack, explain, read
 from gplens.lines.line import Line
 from gplens.links import Probit
 from gplens.processes.process import Process
-from oracles.error_bars import Function, G, variance_of_change
+from oracles.error_bars import Function, variance_of_change
 
 
 def law(process: Process, latent: int, covariance: Tensor, x: Tensor, x0: Tensor, g: Function) -> None:
