@@ -112,7 +112,7 @@ def main() -> None:
     numbered = formulas(MATH_PAGE)
     every = numbered + formulas(PAPER_PAGE)
     failures = fragile(every) + misnumbered(numbered) + (unparsed(every, options.katex) if options.katex else [])
-    checked = "numbers, delimiters and KaTeX" if options.katex else "numbers and delimiters only; --katex parses formulas"
+    checked = "numbers, delimiters, syntax" if options.katex else "numbers and delimiters only; --katex parses formulas"
     print(*failures, f"{len(every)} formulas, {len(failures)} failures (checked: {checked})", sep="\n")
     sys.exit(bool(failures))
 
