@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
@@ -115,8 +115,9 @@ def _read(
     model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> tuple[Reading, Likelihood | None]:
     """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
-    inputs, origins = _telling(X), _telling(baselines.flatten(0, 1))
-    points = torch.cat([inputs, origins, (inputs + origins[:1]) / 2])
+    rows, every_baseline = _telling(X), baselines.flatten(0, 1)
+    half_way = (X[rows] + (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0])) / 2
+    points = torch.cat([X[rows], every_baseline[_telling(every_baseline)], half_way])
     if isinstance(model, Reading):
         reading = model if likelihood is None else with_likelihood(model, likelihood)
     else:
@@ -133,11 +134,11 @@ def _read(
     return replace(reading, notes=(*reading.notes, *notes)), reading.likelihood
 
 
-def _telling(X: Float[Tensor, "b d"]) -> Float[Tensor, "k d"]:
+def _telling(X: Float[Tensor, "b d"]) -> Int[Tensor, " k"]:
     """Some rows, evenly spaced, and those with the smallest and the largest value of each feature: at most 64."""
     spaced = torch.linspace(0, len(X) - 1, min(len(X), CHECKED // 4)).long()
     extreme = torch.stack([X.argmin(0), X.argmax(0)], dim=1).flatten()
-    return X[torch.cat([spaced, extreme])[:CHECKED].unique()]
+    return torch.cat([spaced, extreme])[:CHECKED].unique()
 
 
 def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:
