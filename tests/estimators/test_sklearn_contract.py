@@ -14,16 +14,26 @@ from gplens.estimators import (
 
 QUICK = Training(steps=40, stopping=EarlyStopping(tolerance=1e-2, every=10, patience=1))
 """Enough for the checks, which fit some hundred times."""
-EVERY_ESTIMATOR = [
+QUICKLY_CHECKED = [
     GPRegressor(random_state=0),
+    GPClassifier(inducing_points=30, training=QUICK, random_state=0),
+]
+SLOWLY_CHECKED = [
     GPRegressor(exact_rows=1, inducing_points=30, training=QUICK, random_state=0),
     GPCountRegressor(inducing_points=30, training=QUICK, random_state=0),
     GPVarianceRegressor(inducing_points=30, training=QUICK, random_state=0),
-    GPClassifier(inducing_points=30, training=QUICK, random_state=0),
 ]
+"""These share all but their likelihood with the ones above."""
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
-@parametrize_with_checks(EVERY_ESTIMATOR)
+@parametrize_with_checks(QUICKLY_CHECKED)
 def test_sklearn_check(estimator: object, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+@parametrize_with_checks(SLOWLY_CHECKED)
+def test_sklearn_check_of_other_likelihoods(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]

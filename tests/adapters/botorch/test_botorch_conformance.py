@@ -16,6 +16,7 @@ def test_contract(case: HostCase, check: Callable[[HostCase], None]) -> None:
     check(case)
 
 
+@pytest.mark.slow
 def test_contract_of_models_fitted_by_nuts() -> None:
     """In one test, so that the sampler is compiled once."""
     for case in BY_NUTS:
