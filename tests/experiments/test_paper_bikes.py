@@ -57,7 +57,7 @@ def test_what_does_not_change_is_exactly_zero_and_the_rest_adds_up(
     with torch.no_grad():
         f = model.model_(torch.cat([table.row(bike.TARGET), table.row(table.baseline)]))
         change = torch.exp(f.mean + f.variance / 2).diff().neg()
-    assert float(e.values.sum()) == pytest.approx(float(change), rel=1e-7)  # explained to a tolerance of 1e-6
+    assert float(e.values.sum()) == pytest.approx(float(change), rel=1e-8)
     assert e.feature_names == bike.FEATURES
 
 
