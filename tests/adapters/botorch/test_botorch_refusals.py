@@ -1,4 +1,4 @@
-"""What cannot be explained exactly is refused, with what was got, what was wanted and what to do."""
+"""What cannot be explained exactly is refused, with what was expected, what was got and what to do."""
 
 import warnings
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Models that gplens cannot explain are refused, with what was got, what was wanted and what to do."""
+"""Models that gplens cannot explain are refused, with what was expected, what was got and what to do."""
 
 import re
 from typing import Any
