@@ -20,13 +20,17 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
+from gplens.adapters.gpytorch.features import Features, features_for
 from gplens.adapters.gpytorch.kernels import check_differentiable, translate_kernel, translate_mean
 from gplens.adapters.gpytorch.shadow import without_warnings_of_jitter
-from gplens.kernels import Autograd, Kernel
-from gplens.means import AutogradMean, Mean
+from gplens.adapters.gpytorch.smoothness import check_smooth
+from gplens.kernels import Autograd, Kernel, Warped
+from gplens.means import AutogradMean, ConstantMean, Mean
 
 AGREEMENT = 1e-8
 """Relative difference between two float64 evaluations of one prior; rounding leaves some 1e-13."""
+
+FEATURES = "covar_module is called with features of the inputs: their derivative goes through autograd"
 
 
 @final
@@ -49,13 +53,32 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     _check_supported(model)
     if not isinstance(kernel, HostKernel) or not isinstance(mean, HostMean):
         return _by_forward(model, index, points, "the model has no covar_module and mean_module")
-    translated = translate_kernel(kernel, index, points.shape[1])
-    if translated.autograd:
-        _check_smooth(translated, points)
-    prior = Prior(translated, translate_mean(mean, index), _black_boxes(translated))
+    phi, phi_mean = (features_for(model, name, index, points) for name in ("covar_module", "mean_module"))
+    if phi is None or phi_mean is None:
+        return _by_forward(model, index, points, "it does not call covar_module and mean_module with its inputs")
+    features = phi(points)
+    translated = translate_kernel(kernel, index, features.shape[1])
+    if torch.equal(features, points):
+        prior_kernel, notes = translated, _black_boxes(translated)
+        if translated.autograd:
+            check_smooth(translated, points)
+    elif translated.autograd:
+        return _by_forward(
+            model, index, points, "covar_module has no formula, and is called with features of the inputs"
+        )
+    else:
+        prior_kernel, notes = Warped(translated, phi), (FEATURES,)
+    prior = Prior(prior_kernel, _mean_of(translate_mean(mean, index), phi_mean, points), notes)
     if not _agrees(prior, model, index, points):
         return _by_forward(model, index, points, "it differs from mean_module and covar_module at the points compared")
     return prior
+
+
+def _mean_of(mean: Mean, phi: Features, points: Float[Tensor, "k d"]) -> Mean:
+    """mu(phi(x))."""
+    if isinstance(mean, ConstantMean) or torch.equal(phi(points), points):
+        return mean
+    return AutogradMean(lambda X: mean(phi(X)))
 
 
 def some_of(Z: Float[Tensor, "n d"]) -> Float[Tensor, "k d"]:
@@ -75,25 +98,6 @@ def _check_supported(model: Any) -> None:
                 f"expected a kernel of values, got {type(part).__name__}, which models derivatives as well; explain a "
                 "model of the values alone."
             )
-
-
-def _check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
-    """Refuse a kernel whose functions have no derivative: E (f(x+h) - f(x))^2 must fall like h^2, not like h.
-
-    The steps are 1e-3 and 1e-5 of the spread of the points, at which even a small rough part shows; 2.8 is the ratio
-    of h^1.5.
-    """
-    x = points[:1]
-    spread = (points.amax(0) - points.amin(0)).norm() / len(x[0]) ** 0.5 * torch.ones_like(x)
-    for h in (1e-3 * spread, 1e-5 * spread):
-        far, near = (kernel.diagonal(x) + kernel.diagonal(x + d) - 2 * kernel(x, x + d)[0] for d in (2 * h, h))
-        if not bool(near > 1e-10 * kernel.diagonal(x)) or bool(far >= 2.8 * near):
-            continue
-        raise ValueError(
-            "expected a kernel whose functions have a derivative, where halving h quarters the variance of "
-            f"f(x + h) - f(x), got {float(far):.3g} and {float(near):.3g}; fit the model with a smoother kernel, since "
-            "Integrated Gradients does not exist for this one."
-        )
 
 
 def _black_boxes(kernel: Kernel) -> tuple[str, ...]:
@@ -137,7 +141,7 @@ def _by_forward(model: Any, index: int, points: Float[Tensor, "k d"], why: str) 
         return _pick(model.forward(X).mean, index, 1)
 
     kernel = Autograd(pairs, variance, f"{type(model).__name__}.forward")
-    _check_smooth(kernel, points)
+    check_smooth(kernel, points)
     return Prior(kernel, AutogradMean(mean), (f"the prior goes through autograd of forward(): {why}",))
 
 
