@@ -77,24 +77,18 @@ class Warped(Kernel):
         x, J = self._jacobian(X)
         return self.kernel.gradient(x, self.phi(Y)) @ J
 
-    def _between(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
-        """Each pair of nodes gets a line of its own, from phi(y) to phi(x)."""
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
         (x, Jx), (y, Jy) = self._jacobian(X), self._jacobian(Y)
-        ends, starts = x.repeat_interleave(len(y), 0), y.repeat(len(x), 1)
-        zero = starts.new_zeros(len(starts), 1)
-        inner = self.kernel.between(Line(starts, ends - starts, zero + 1), Line(starts, ends - starts, zero))
-
-        def pairs(tensor: Tensor) -> Tensor:
-            return tensor[:, 0, 0].unflatten(0, (len(x), len(y)))
+        inner = self.kernel.between_points(x, y)
 
         def by_both(full: bool) -> Float[Tensor, "1 q p d *d"]:
-            indices = "qek,qpef,pfl->qpkl" if full else "qek,qpef,pfk->qpk"
-            return torch.einsum(indices, Jx, pairs(inner.by_both(True)), Jy)[None]
+            indices = "qek,bqpef,pfl->bqpkl" if full else "qek,bqpef,pfk->bqpk"
+            return torch.einsum(indices, Jx, inner.by_both(True), Jy)
 
         return Between(
-            pairs(inner.values)[None],
-            lambda: torch.einsum("qpe,qek->qpk", pairs(inner.by_x), Jx)[None],
-            lambda: torch.einsum("qpe,pek->qpk", pairs(inner.by_y), Jy)[None],
+            inner.values,
+            lambda: torch.einsum("bqpe,qek->bqpk", inner.by_x, Jx),
+            lambda: torch.einsum("bqpe,pek->bqpk", inner.by_y, Jy),
             by_both,
         )
 

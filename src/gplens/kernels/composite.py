@@ -49,6 +49,9 @@ class Scale(Kernel):
     def between(self, left: Line, right: Line) -> Between:
         return self.kernel.between(left, right).scaled(self.variance)
 
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        return self.kernel.between_points(X, Y).scaled(self.variance)
+
     def fold(
         self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
@@ -89,6 +92,9 @@ class Compound(Kernel):
 
     def between(self, left: Line, right: Line) -> Between:
         return reduce(self.join, (k.between(left, right) for k in self.kernels))
+
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        return reduce(self.join, (k.between_points(X, Y) for k in self.kernels))
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         return reduce(self.join_lengths, (k.length(line) for k in self.kernels))
@@ -145,6 +151,9 @@ class ActiveDimensions(Kernel):
     def between(self, left: Line, right: Line) -> Between:
         inner = self.kernel.between(left.columns(self.dims), right.columns(self.dims))
         return inner.embedded(self.dims, left.d.shape[1])
+
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        return self.kernel.between_points(X[:, self.dims], Y[:, self.dims]).embedded(self.dims, X.shape[1])
 
     def fold(
         self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool

@@ -23,7 +23,8 @@ class Kernel(ABC):
 
     A kernel has to define `__call__` and `diagonal`; it inherits everything else, with derivatives by autograd. One
     with structure along a line overrides `section`, `along_diagonal` and `length`, with `prepare` if part of the work
-    depends on the support points alone, and for error bars `between` or `cross_derivatives`, and `fold`.
+    depends on the support points alone, and for error bars `fold`, and `cross_derivatives` or both of `between` and
+    `between_points`.
     """
 
     @property
@@ -93,9 +94,10 @@ class Kernel(ABC):
 
     def between(self, left: Line, right: Line) -> Between:
         """k and its derivatives between the nodes of two lines that lie on one line in each row. Row by row here."""
-        return stack([self._between(X, Y) for X, Y in zip(left.points(), right.points(), strict=True)])
+        return stack([self.between_points(X, Y) for X, Y in zip(left.points(), right.points(), strict=True)])
 
-    def _between(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        """k and its derivatives between all pairs of points, as a single row."""
         return Between(
             self(X, Y)[None],
             lambda: self.gradient(X, Y)[None],

@@ -54,8 +54,13 @@ class Power(Kernel):
         )
 
     def between(self, left: Line, right: Line) -> Between:
+        return self._raised_between(self.kernel.between(left, right))
+
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        return self._raised_between(self.kernel.between_points(X, Y))
+
+    def _raised_between(self, inner: Between) -> Between:
         """p k^(p-1) d d'k + p (p-1) k^(p-2) dk d'k."""
-        inner = self.kernel.between(left, right)
         first, second = (self._raise(inner.values, order)[..., None] for order in (1, 2))
 
         def by_both(full: bool) -> PairMatrix:

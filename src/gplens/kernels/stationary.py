@@ -82,6 +82,22 @@ class Stationary(Kernel, Profile):
             lambda H, full: matrix(-(H * slope).sum((1, 2)), (H * bend).sum((1, 2)), full),
         )
 
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        """(5.12a) with a direction for each pair of points."""
+        e, rho = (X[:, None] - Y) / self.lengthscale, self.lengthscale.expand(X.shape[1]) ** -2
+        r2 = (e**2).sum(2)
+        slope, bend = 2 * self.slope(r2)[..., None], self.bend(r2)[..., None]
+        by_x = (slope * e / self.lengthscale)[None]
+        unit = e / (torch.where(r2 > 0, r2, 1).sqrt()[..., None] * self.lengthscale)
+
+        def by_both(full: bool) -> Float[Tensor, "1 q p d *d"]:
+            if not full:
+                return (-slope * rho - bend * unit**2)[None]
+            outer = bend[..., None] * unit[..., None] * unit[..., None, :]
+            return (-slope[..., None] * torch.diag(rho) - outer)[None]
+
+        return Between(self.profile(r2)[None], lambda: by_x, lambda: -by_x, by_both)
+
     def fold(
         self, left: Line, right: Line, support: Support, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
