@@ -21,7 +21,7 @@ from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from gplens.adapters.gpytorch.kernels import check_differentiable, translate_kernel, translate_mean
-from gplens.adapters.gpytorch.shadow import without_warnings_of_jitter
+from gplens.adapters.gpytorch.live import without_warnings_of_jitter
 from gplens.kernels import Autograd, Kernel
 from gplens.means import AutogradMean, Mean
 
