@@ -30,7 +30,9 @@ from gplens.uncertainty.requests import Uncertainty
 __all__ = ["explain"]
 
 CHECKED = 64
-"""The most inputs, and as many baselines, at which an adapter compares itself with the host."""
+"""The most inputs, and as many baselines, at which a model that was just read is compared with the host."""
+CHECKED_AGAIN = 8
+"""The same for a Reading, which was compared when it was read."""
 FINEST = 1e-13
 """Below this a tolerance asks for digits that float64 does not have."""
 EXAMPLES = {
@@ -115,9 +117,10 @@ def _read(
     model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> tuple[Reading, Likelihood | None]:
     """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
-    rows, every_baseline = _telling(X), baselines.flatten(0, 1)
+    most, every_baseline = CHECKED_AGAIN if isinstance(model, Reading) else CHECKED, baselines.flatten(0, 1)
+    rows = _telling(X, most)
     half_way = (X[rows] + (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0])) / 2
-    points = torch.cat([X[rows], every_baseline[_telling(every_baseline)], half_way])
+    points = torch.cat([X[rows], every_baseline[_telling(every_baseline, most)], half_way])
     if isinstance(model, Reading):
         reading = model if likelihood is None else with_likelihood(model, likelihood)
     else:
@@ -134,11 +137,13 @@ def _read(
     return replace(reading, notes=(*reading.notes, *notes)), reading.likelihood
 
 
-def _telling(X: Float[Tensor, "b d"]) -> Int[Tensor, " k"]:
-    """Some rows, evenly spaced, and those with the smallest and the largest value of each feature: at most 64."""
-    spaced = torch.linspace(0, len(X) - 1, min(len(X), CHECKED // 4)).long()
+def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:
+    """Some rows, evenly spaced, and those with the smallest and the largest value of each feature."""
+    if len(X) == 1:
+        return torch.zeros(1, dtype=torch.long)
+    spaced = torch.linspace(0, len(X) - 1, min(len(X), most // 4)).long()
     extreme = torch.stack([X.argmin(0), X.argmax(0)], dim=1).flatten()
-    return torch.cat([spaced, extreme])[:CHECKED].unique()
+    return torch.cat([spaced, extreme])[:most].unique()
 
 
 def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:

@@ -33,12 +33,12 @@ def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
     name = type(model).__name__
     if not hasattr(model, "model_"):
         raise ValueError(f"expected a fitted {name}, got one without model_; call fit(X, y) first.")
-    from gplens.adapters.gpytorch.shadow import compare_live, state_of
+    from gplens.adapters.gpytorch.live import Snapshot, compare_live
 
     fitted, likelihood, process = model.model_, model.likelihood_, model.posterior_
-    state = state_of(fitted)
+    snapshot = Snapshot(fitted, process)
     inner = with_likelihood(
-        Reading(process, name, compare=lambda points: compare_live(fitted, process, state, points)), likelihood
+        Reading(process, name, compare=lambda points: compare_live(fitted, process, snapshot, points)), likelihood
     )
 
     def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:

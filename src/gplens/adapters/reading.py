@@ -122,7 +122,9 @@ def check_unchanged(name: str, before: dict[str, Tensor], now: dict[str, Tensor]
 
 
 def _same(old: Tensor, new: Tensor) -> bool:
-    return old.shape == new.shape and bool(((old == new) | (old.isnan() & new.isnan())).all())
+    return torch.equal(old, new) or (
+        old.shape == new.shape and bool(((old == new) | (old.isnan() & new.isnan())).all())  # such as missing targets
+    )
 
 
 def check_columns(fitted: int, points: Float[Tensor, "k d"] | None) -> None:

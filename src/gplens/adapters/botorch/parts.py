@@ -17,7 +17,8 @@ from gplens.adapters.botorch.inputs import read_inputs
 from gplens.adapters.botorch.latents import read_exact, read_sparse
 from gplens.adapters.botorch.outcomes import read_outcome
 from gplens.adapters.botorch.predictions import compare_live, compare_with, read_noise
-from gplens.adapters.gpytorch.shadow import shadow, state_of, undisturbed
+from gplens.adapters.gpytorch.live import Snapshot
+from gplens.adapters.gpytorch.shadow import shadow
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.likelihood import Likelihood
@@ -46,8 +47,6 @@ class Part:
 def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
     """Read a shadow of the model, compare the shadow's posterior, return; `compare` asks the live model."""
     replica, sparse = _evaluated_shadow(model), isinstance(model, ApproximateGPyTorchModel)
-    with undisturbed(model):
-        state = state_of(model)
     outputs = 1 if isinstance(model, MultiTaskGP) else replica.num_outputs
     draws = (replica.num_mcmc_samples,) if replica._is_fully_bayesian else (1,) * outputs
     inputs, outcome = read_inputs(replica, points), read_outcome(replica, outputs)
@@ -59,7 +58,7 @@ def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
     response = over_hyperparameters(ExpectedLink(links), draws)
     if next(model.parameters()).dtype != torch.float64:
         notes = (*notes, compare_with(replica, process, response, outcome.scale, points))
-    compare = partial(compare_live, model, process, response, outcome.scale, state)
+    compare = partial(compare_live, model, process, response, outcome.scale, Snapshot(model, process))
     return Part(process, links, read_noise(replica, points), draws, notes, compare, conjugate=not sparse)
 
 

@@ -10,8 +10,8 @@ from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.shadow import DOUBLE, HINT, SINGLE, agree, exactly, state_of, undisturbed
-from gplens.adapters.reading import check_unchanged, compare_numbers
+from gplens.adapters.gpytorch.live import DOUBLE, HINT, SINGLE, Predicted, Snapshot, agree, exactly, undisturbed
+from gplens.adapters.reading import compare_numbers
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.processes.process import Process
@@ -20,7 +20,7 @@ CONSTANT = 1e-8
 """Variation of the noise over the points, relative to the largest variance, that is rounding."""
 
 
-class Predicted(NamedTuple):
+class PosteriorAt(NamedTuple):
     """Of latent functions, before the nonlinear part of the outcome transform, and of outputs after it."""
 
     m: Float[Tensor, "k c"]
@@ -28,7 +28,7 @@ class Predicted(NamedTuple):
     mean: Float[Tensor, "k o"]
 
 
-def predict(model: Any, points: Float[Tensor, "k d"], *, noisy: bool = False) -> Predicted:
+def predict(model: Any, points: Float[Tensor, "k d"], *, noisy: bool = False) -> PosteriorAt:
     """model.posterior(points) of a model in evaluation mode, in its own precision."""
     with exactly():
         posterior = model.posterior(points.to(next(model.parameters())), observation_noise=noisy)
@@ -36,7 +36,7 @@ def predict(model: Any, points: Float[Tensor, "k d"], *, noisy: bool = False) ->
         while isinstance(inner, TransformedPosterior):
             inner = inner._posterior
         m, v = (_columns(tensor.double().cpu()) for tensor in (inner.mean, inner.variance))
-        return Predicted(m, v, _mean(posterior))
+        return PosteriorAt(m, v, _mean(posterior))
 
 
 def read_noise(model: Any, points: Float[Tensor, "k d"]) -> tuple[float, ...] | None:
@@ -56,10 +56,13 @@ def compare_with(
     predicted, dtype = predict(model, points), next(model.parameters()).dtype
     _compare_mean(process, response, predicted.mean, points, dtype)
     gp = model.model if isinstance(model, ApproximateGPyTorchModel) else model
-    with exactly():
-        x = model.transform_inputs(points.to(next(model.parameters())))
-        prior = gp.forward(x).variance.max().double().cpu() * scale.max() ** 2
-    return agree(process, (predicted.m, predicted.v, prior), points, dtype)
+
+    def prior() -> Float[Tensor, ""]:
+        with exactly():
+            x = model.transform_inputs(points.to(next(model.parameters())))
+            return gp.forward(x).variance.max().double().cpu() * scale.max() ** 2
+
+    return agree(process, Predicted(predicted.m, predicted.v, prior), points, dtype)
 
 
 def compare_live(
@@ -67,12 +70,11 @@ def compare_live(
     process: Process,
     response: Expectation,
     scale: Tensor,
-    state: dict[str, Tensor],
+    snapshot: Snapshot,
     points: Float[Tensor, "k d"],
 ) -> tuple[str, ...]:
-    """Compare with the live model: with the tensors that were read, and with its posterior now."""
-    with undisturbed(model):
-        check_unchanged(type(model).__name__, state, state_of(model))
+    """Compare with the live model: with what was read, and with its posterior now."""
+    with snapshot.predicting(model):
         return (compare_with(model, process, response, scale, points),)
 
 

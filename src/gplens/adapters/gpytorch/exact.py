@@ -12,8 +12,9 @@ from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
 
+from gplens.adapters.gpytorch.live import Snapshot, compare_in_double, compare_live
 from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior, some_of
-from gplens.adapters.gpytorch.shadow import compare_in_double, compare_live, shadow, state_of
+from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.reading import Reading, check_columns, read_model, with_likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.posterior import Posterior
@@ -22,13 +23,13 @@ from gplens.processes.posterior import Posterior
 @read_model.register
 def _(model: ExactGP, points: Float[Tensor, "k d"] | None) -> Reading:
     """Read a shadow of the model, compare the shadow's predictions, return; `compare` asks the live model."""
-    replica, state = shadow(model).eval(), state_of(model)
+    replica = shadow(model).eval()
     Z, y = _training_data(replica)
     check_columns(Z.shape[1], points)
     x = some_of(Z) if points is None else points
     posterior, notes = _condition(replica, Z, y, x)
     notes = (*notes, *compare_in_double(model, replica, posterior, x))
-    compare = partial(compare_live, model, posterior, state)
+    compare = partial(compare_live, model, posterior, Snapshot(model, posterior))
     reading = Reading(posterior, type(model).__name__, notes=notes, compare=compare)
     return replace(with_likelihood(reading, model.likelihood), conjugate=True)
 

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from gplens import links
 from gplens.adapters.gpytorch.likelihoods import check_response, reference
-from gplens.adapters.gpytorch.shadow import shadow, undisturbed
+from gplens.adapters.gpytorch.live import undisturbed
+from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.reading import probe_likelihood, read_likelihood
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.likelihood import Likelihood

@@ -15,7 +15,8 @@ from torch.nn.functional import softplus
 from torch.overrides import TorchFunctionMode
 
 from gplens import links
-from gplens.adapters.gpytorch.shadow import shadow, undisturbed
+from gplens.adapters.gpytorch.live import undisturbed
+from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.gpytorch.tails import Given, tail_probability
 from gplens.adapters.reading import probe_likelihood, read_likelihood
 from gplens.expectations.elementwise import ExpectedLink, TotalVariance

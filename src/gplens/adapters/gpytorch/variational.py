@@ -16,8 +16,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.gpytorch.kernels import select_latent
+from gplens.adapters.gpytorch.live import Snapshot, compare_in_double, compare_live
 from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior, some_of
-from gplens.adapters.gpytorch.shadow import compare_in_double, compare_live, shadow, state_of
+from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.reading import Reading, check_columns, read_model
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.mix import Mix
@@ -31,13 +32,13 @@ Notes = tuple[str, ...]
 @read_model.register
 def _(model: ApproximateGP, points: Float[Tensor, "k d"] | None) -> Reading:
     """Read a shadow of the model, compare the shadow's predictions, return; `compare` asks the live model."""
-    replica, state = shadow(model).eval(), state_of(model)
+    replica = shadow(model).eval()
     Z = base_strategy(replica).inducing_points
     check_columns(Z.shape[-1], points)
     x = some_of(Z.flatten(0, -2)) if points is None else points
     process, notes = read_variational(replica, x)
     notes = (*notes, *compare_in_double(model, replica, process, x))
-    compare = partial(compare_live, model, process, state)
+    compare = partial(compare_live, model, process, Snapshot(model, process))
     return Reading(process, type(model).__name__, notes=notes, compare=compare)
 
 
