@@ -24,6 +24,8 @@ from gplens.adapters.gpytorch.features import Features, features_for
 from gplens.adapters.gpytorch.kernels import check_differentiable, translate_kernel, translate_mean
 from gplens.adapters.gpytorch.live import without_warnings_of_jitter
 from gplens.adapters.gpytorch.smoothness import check_smooth
+from gplens.kernels import Autograd, Kernel, Warped
+from gplens.means import AutogradMean, ConstantMean, Mean
 
 AGREEMENT = 1e-8
 """Relative difference between two float64 evaluations of one prior; rounding leaves some 1e-13."""
