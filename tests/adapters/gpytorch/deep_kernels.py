@@ -96,10 +96,10 @@ def _with_statistics(norm: nn.BatchNorm1d) -> nn.BatchNorm1d:
     return norm
 
 
-def _kernel(draw: Random, width: int) -> host.Kernel:
+def _kernel(draw: Random, width: int, *, compound: bool = True) -> host.Kernel:
     """Of all features, or of some of them, with one lengthscale for each or one for all."""
-    if draw.random() < 0.3:
-        kernels = _kernel(draw, width), _kernel(draw, width)
+    if compound and draw.random() < 0.4:
+        kernels = _kernel(draw, width, compound=False), _kernel(draw, width, compound=False)
         return host.AdditiveKernel(*kernels) if draw.random() < 0.5 else host.ProductKernel(*kernels)
     active = draw.sample(range(width), draw.randint(1, width)) if draw.random() < 0.4 else None
     count = width if active is None else len(active)
