@@ -1,10 +1,11 @@
 """Latent functions of affinely transformed inputs, explained in the raw ones: scalers, rotations (MATH 1.10)."""
 
-from dataclasses import replace
-from typing import NamedTuple, final
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line
@@ -13,24 +14,52 @@ from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals, Process, Sources
 
 
-class AffineMap(NamedTuple):
-    """x' = x W + offset: scalers, selections of columns, rotations, and sequences of them."""
+@final
+@dataclass(frozen=True, eq=False)
+class AffineMap:
+    """x' = x W + offset: scalers, selections of columns, rotations, and sequences of them.
+
+    It is evaluated in the order of operations of the host, one step after the other: (x - centre) / scale keeps the
+    digits of x - centre, which x / scale - centre / scale loses where the centre is large beside the scale.
+    """
 
     W: Float[Tensor, "d e"]
-    offset: Float[Tensor, " e"]
+    apply: Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
+    """x -> x'."""
 
     def __call__(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
         """x'."""
-        return x @ self.W + self.offset
+        return self.apply(x)
+
+    @property
+    def outputs(self) -> int:
+        """The number of columns of x'."""
+        return self.W.shape[1]
 
     def then(self, following: "AffineMap") -> "AffineMap":
         """This map followed by another one."""
-        return AffineMap(self.W @ following.W, self.offset @ following.W + following.offset)
+        return AffineMap(self.W @ following.W, lambda x: following(self(x)))
 
     @staticmethod
-    def identity(features: int) -> "AffineMap":
-        """x' = x."""
-        return AffineMap(torch.eye(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64))
+    def linear(W: Float[Tensor, "d e"], centre: Float[Tensor, " d"] | None = None) -> "AffineMap":
+        """x' = (x - centre) W."""
+        return AffineMap(W, lambda x: (x if centre is None else x - centre) @ W)
+
+    @staticmethod
+    def columns(features: int, kept: Int[Tensor, " e"] | Bool[Tensor, " d"] | None = None) -> "AffineMap":
+        """Some of the features, or all of them."""
+        identity = torch.eye(features, dtype=torch.float64)
+        return AffineMap(identity, lambda x: x) if kept is None else AffineMap(identity[:, kept], lambda x: x[:, kept])
+
+    @staticmethod
+    def scaled(scale: Float[Tensor, " d"], centre: Float[Tensor, " d"] | None = None) -> "AffineMap":
+        """x' = (x - centre) / scale, column by column."""
+        return AffineMap(torch.diag(1 / scale), lambda x: (x if centre is None else x - centre) / scale)
+
+    @staticmethod
+    def shifted(rate: Float[Tensor, " d"], shift: Float[Tensor, " d"]) -> "AffineMap":
+        """x' = x rate + shift, column by column."""
+        return AffineMap(torch.diag(rate), lambda x: x * rate + shift)
 
 
 @final
@@ -43,7 +72,24 @@ class Transformed(Process):
                 f"Transformed: expected W with {base.features} columns and an offset with {base.features} entries, got "
                 f"W of shape {tuple(W.shape)} and an offset of shape {tuple(offset.shape)}."
             )
-        self.base, self.W, self.offset = base, W, offset
+        self.base, self.map = base, AffineMap(W, lambda x: x @ W + offset)
+
+    @staticmethod
+    def through(base: Process, affine: AffineMap) -> "Transformed":
+        """The same for a map that is evaluated in its own order of operations."""
+        process = Transformed(base, affine.W, affine(affine.W.new_zeros(1, len(affine.W)))[0])
+        process.map = affine
+        return process
+
+    @property
+    def W(self) -> Float[Tensor, "d e"]:
+        """The matrix of the map."""
+        return self.map.W
+
+    @property
+    def offset(self) -> Float[Tensor, " e"]:
+        """x' of x = 0."""
+        return self.map(self.W.new_zeros(1, self.features))[0]
 
     @property
     def latents(self) -> int:
@@ -89,15 +135,15 @@ class Transformed(Process):
         return Pairs(marginals, right_marginals, inner.c, c_k, c_l, gradient_sum, gradients)
 
     def select(self, latents: tuple[int, ...]) -> "Transformed":
-        return Transformed(self.base.select(latents), self.W, self.offset)
+        return Transformed.through(self.base.select(latents), self.map)
 
     def sources(self) -> Sources | None:
         """The sources of the base, in the raw inputs."""
         inner = self.base.sources()
-        return None if inner is None else replace(inner, process=Transformed(inner.process, self.W, self.offset))
+        return None if inner is None else replace(inner, process=Transformed.through(inner.process, self.map))
 
     def _line(self, line: Line) -> Line:
-        return Line(line.x0 @ self.W + self.offset, line.d @ self.W, line.t)
+        return Line(self.map(line.x0), line.d @ self.W, line.t)
 
 
 @final

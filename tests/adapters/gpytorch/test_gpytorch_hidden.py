@@ -38,7 +38,7 @@ def test_a_rough_kernel_of_the_users_own_is_refused() -> None:
     points = torch.rand(6, 2, dtype=torch.float64)
     model = Sparse(points, ScaleKernel(Exponential()), gpytorch.means.ZeroMean()).double()
     model.eval()(points)
-    with pytest.raises(ValueError, match=r"derivative.* 0\.\d+ .* 0\.\d+"):
+    with pytest.raises(ValueError, match=r"derivative.* h\^1\.0"):
         gplens.explain(model, points, baseline=0.0, target=gplens.targets.Latent())
 
 

@@ -31,7 +31,7 @@ def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
     """The map from raw inputs to those of the kernel, compared with the host's own; None where it is not affine."""
     transform = getattr(model, "input_transform", None)
     if transform is None:
-        return AffineMap.identity(points.shape[1])
+        return AffineMap.columns(points.shape[1])
     affine = read_transform(transform, points.shape[1])
     if affine is not None:
         host = model.transform_inputs(points)
@@ -71,7 +71,7 @@ def read_transform(transform: InputTransform, features: int) -> AffineMap | None
 @read_transform.register
 def _(transform: AffineInputTransform, features: int) -> AffineMap | None:
     if not transform.transform_on_eval:
-        return AffineMap.identity(features)
+        return AffineMap.columns(features)
     scale, offset = transform.coefficient, transform.offset
     if scale.ndim > 2 or offset.ndim > 2:
         raise ValueError(
@@ -82,29 +82,28 @@ def _(transform: AffineInputTransform, features: int) -> AffineMap | None:
     columns = torch.arange(features) if columns is None else columns
     rate, shift = torch.ones(features, dtype=torch.float64), torch.zeros(features, dtype=torch.float64)
     rate[columns], shift[columns] = scale[0], offset[0]
-    return AffineMap(torch.diag(rate), shift) if transform.reverse else AffineMap(torch.diag(1 / rate), -shift / rate)
+    return AffineMap.shifted(rate, shift) if transform.reverse else AffineMap.scaled(rate, shift)
 
 
 @read_transform.register
 def _(transform: FilterFeatures, features: int) -> AffineMap | None:
     if not transform.transform_on_eval:
-        return AffineMap.identity(features)
-    W = torch.eye(features, dtype=torch.float64)[:, torch.as_tensor(transform.feature_indices)]
-    return AffineMap(W, W.new_zeros(W.shape[1]))
+        return AffineMap.columns(features)
+    return AffineMap.columns(features, torch.as_tensor(transform.feature_indices))
 
 
 @read_transform.register
 def _(transform: Log10 | Warp, features: int) -> AffineMap | None:
-    return None if transform.transform_on_eval else AffineMap.identity(features)
+    return None if transform.transform_on_eval else AffineMap.columns(features)
 
 
 @read_transform.register
 def _(transform: ChainedInputTransform, features: int) -> AffineMap | None:
-    total = AffineMap.identity(features)
+    total = AffineMap.columns(features)
     for link in transform.values():
         affine = read_transform(link, features)
         total = None if total is None or affine is None else total.then(affine)
-        features = features if affine is None else len(affine.offset)
+        features = features if affine is None else affine.outputs
     return total
 
 

@@ -42,7 +42,7 @@ def read_exact(
         parts = [_curved(part, model, phi) for part, phi in zip(parts, maps, strict=True)]
         notes = (*notes, "the input transform is not affine: its derivative goes through autograd")
     process = parts[0] if latents == 1 else Stack(tuple(parts))
-    return process if inputs is None else Transformed(process, *inputs), notes
+    return process if inputs is None else Transformed.through(process, inputs), notes
 
 
 def _training_data(model: Any, latents: int) -> tuple[Float[Tensor, "c n d"], Float[Tensor, "c n"]]:
@@ -141,7 +141,7 @@ def read_sparse(
     latents = [process.select((i,)) for i in range(process.latents)]
     pairs = zip(latents, outcome.scale, outcome.shift, strict=True)
     parts = tuple(_rescale_sparse(part, scale, shift) for part, scale, shift in pairs)
-    return Transformed(parts[0] if len(parts) == 1 else Stack(parts), *inputs), notes
+    return Transformed.through(parts[0] if len(parts) == 1 else Stack(parts), inputs), notes
 
 
 def _rescale_sparse(part: Process, scale: Tensor, shift: Tensor) -> Posterior:

@@ -6,21 +6,54 @@ from torch import Tensor
 
 from gplens.kernels import Kernel
 
+STEPS = 4
+"""Steps h for each factor of two."""
+WINDOW = 3 * STEPS
+"""Steps over which the variance of f(x + h) - f(x) has to be a power of h to be trusted."""
+STRAIGHT = 0.1
+"""Largest deviation of log2 of the variance from a line. Rounding has more, and so has a turn within the window."""
+RESOLVED = 1e-10
+"""The smallest variance of f(x + h) - f(x) relative to that of f(x): it is a difference of numbers of that size."""
+DIGITS = 64 * torch.finfo(torch.float64).eps
+"""The smallest step relative to x, so that x + h is accurate to a few percent."""
+BLOCK = 16
+"""Rows of a call: torch.cdist takes differences of up to 25 rows, and loses half of the digits of more."""
+ROUGH = 1.5
+"""A variance that falls like a lower power of h is not that of a differentiable function, which falls like h^2."""
+
 
 def check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
     """Refuse a kernel whose functions have no derivative: E (f(x+h) - f(x))^2 must fall like h^2, not like h.
 
-    The steps are 1e-3 and 1e-5 of the spread of the points, at which even a small rough part shows; 2.8 is the ratio
-    of h^1.5.
+    The smallest steps decide at which the variance is a power of h, as it is not where rounding is left: there even a
+    small rough part shows, and what the kernel does over larger steps (a short lengthscale, a period) does not.
     """
     x = points[:1]
-    spread = (points.amax(0) - points.amin(0)).norm() / len(x[0]) ** 0.5 * torch.ones_like(x)
-    for h in (1e-3 * spread, 1e-5 * spread):
-        far, near = (kernel.diagonal(x) + kernel.diagonal(x + d) - 2 * kernel(x, x + d)[0] for d in (2 * h, h))
-        if not bool(near > 1e-10 * kernel.diagonal(x)) or bool(far >= 2.8 * near):
-            continue
-        raise ValueError(
-            "expected a kernel whose functions have a derivative, where halving h quarters the variance of "
-            f"f(x + h) - f(x), got {float(far):.3g} and {float(near):.3g}; fit the model with a smoother kernel, since "
-            "Integrated Gradients does not exist for this one."
-        )
+    spread = points.amax(0) - points.amin(0)
+    spread = torch.where(spread > 0, spread, torch.where(x[0] != 0, x[0].abs(), 1))
+    h = 2.0 ** (-torch.arange(52 * STEPS, dtype=x.dtype) / STEPS)
+    h = h[h > DIGITS * (x[0].abs() / spread).max()]
+    y = x + h[:, None] * spread
+    here = kernel.diagonal(x)
+    pairs = torch.cat([kernel(x, block)[0] for block in y.split(BLOCK)])
+    variance = here + kernel.diagonal(y) - 2 * pairs
+    power = _power(torch.where(variance > RESOLVED * here, variance, torch.nan).log2())
+    if power is None or power >= ROUGH:
+        return
+    raise ValueError(
+        "expected a kernel whose functions have a derivative, where the variance of f(x + h) - f(x) falls like h^2, "
+        f"got one where it falls like h^{power:.2f}; fit the model with a smoother kernel, since Integrated Gradients "
+        "does not exist for this one."
+    )
+
+
+def _power(logarithms: Float[Tensor, " k"]) -> float | None:
+    """The slope of the last straight window, for steps h that become smaller; None if there is none."""
+    if len(logarithms) < WINDOW:
+        return None
+    windows, t = logarithms.unfold(0, WINDOW, 1), -torch.arange(WINDOW, dtype=logarithms.dtype) / STEPS
+    t = t - t.mean()
+    slopes = windows @ t / (t @ t)
+    residuals = windows - windows.mean(1, keepdim=True) - slopes[:, None] * t
+    straight = slopes[residuals.abs().amax(1) <= STRAIGHT]  # a window with a NaN is not
+    return float(straight[-1]) if len(straight) else None

@@ -19,16 +19,19 @@ from gplens.adapters.reading import Reading, read_host, read_model
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.processes.transformed import AffineMap, Transformed
 
+ROUNDING = 1e-8
+"""1e-14 of the terms that cancel, in units of the limit of `compare`."""
+
 
 @read_model.register
 def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
     """The last step, in the inputs of the first one; `compare` asks every live step."""
     check_fitted_columns(model, points)
     features = getattr(model, "n_features_in_", 0) if points is None else points.shape[1]
-    steps, maps = _steps_of(model), [AffineMap.identity(features)]
+    steps, maps = _steps_of(model), [AffineMap.columns(features)]
     for step in steps[:-1]:
         check_is_fitted(step)
-        maps.append(read_step(step, len(maps[-1].offset)))
+        maps.append(read_step(step, maps[-1].outputs))
     total = reduce(AffineMap.then, maps)
     inner = read_host(steps[-1], None if points is None else total(points))
 
@@ -38,11 +41,12 @@ def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
         x = points
         for step, affine in zip(steps[:-1], maps[1:], strict=True):
             (host,) = predict(step.transform, step, x)
-            x = affine(x)  # below, 1e-9: the same arithmetic
-            compare(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()))
+            rounding = ROUNDING * (x.abs() @ affine.W.abs()).max()  # where the host subtracts after the product, as PCA
+            x = affine(x)
+            compare(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()) + rounding)  # 1e-9
         return inner.compare(x)
 
-    process, name = Transformed(inner.process, *total), f"Pipeline of {inner.model}"
+    process, name = Transformed.through(inner.process, total), f"Pipeline of {inner.model}"
     compare_all = noticing_changes(compare_live, *steps[:-1])
     return replace(inner, process=process, model=name, columns=columns_of(model), compare=compare_all)
 
@@ -64,24 +68,24 @@ def read_step(step: Any, features: int) -> AffineMap:
 
 @read_step.register
 def _(step: StandardScaler, features: int) -> AffineMap:
-    return _scaled(features, step.mean_ if step.with_mean else None, step.scale_)
+    return _scaled(features, step.scale_ if step.with_std else None, step.mean_ if step.with_mean else None)
 
 
 @read_step.register
 def _(step: RobustScaler, features: int) -> AffineMap:
-    return _scaled(features, step.center_, step.scale_)
+    return _scaled(features, step.scale_, step.center_)
 
 
 @read_step.register
 def _(step: MaxAbsScaler, features: int) -> AffineMap:
     _check_unclipped(step)
-    return _scaled(features, None, step.scale_)
+    return _scaled(features, step.scale_, None)
 
 
 @read_step.register
 def _(step: MinMaxScaler, features: int) -> AffineMap:
     _check_unclipped(step)
-    return AffineMap(torch.diag(_tensor(step.scale_)), _tensor(step.min_))
+    return AffineMap.shifted(_tensor(step.scale_), _tensor(step.min_))
 
 
 @read_step.register
@@ -89,54 +93,59 @@ def _(step: PCA | IncrementalPCA, features: int) -> AffineMap:
     W = _tensor(step.components_).T
     if step.whiten:
         W = W / _tensor(step.explained_variance_).sqrt()
-    return AffineMap(W, -_tensor(step.mean_) @ W)
+    return AffineMap.linear(W, _tensor(step.mean_))
 
 
 @read_step.register
 def _(step: TruncatedSVD, features: int) -> AffineMap:
-    W = _tensor(step.components_).T
-    return AffineMap(W, W.new_zeros(W.shape[1]))
+    return AffineMap.linear(_tensor(step.components_).T)
 
 
 @read_step.register
 def _(step: SelectorMixin, features: int) -> AffineMap:
-    W = torch.eye(features, dtype=torch.float64)[:, torch.as_tensor(step.get_support())]
-    return AffineMap(W, W.new_zeros(W.shape[1]))
+    return AffineMap.columns(features, torch.as_tensor(step.get_support()))
 
 
 @read_step.register
 def _(step: FunctionTransformer, features: int) -> AffineMap:
     """The identity, which a ColumnTransformer has for "passthrough"; any other function is unknown."""
-    return AffineMap.identity(features) if step.func is None else read_step.dispatch(object)(step, features)
+    return AffineMap.columns(features) if step.func is None else read_step.dispatch(object)(step, features)
 
 
 @read_step.register
 def _(step: ColumnTransformer, features: int) -> AffineMap:
     """A block for each transformer, from its columns to its outputs."""
-    outputs = max(columns.stop for columns in step.output_indices_.values())
-    W, offset = torch.zeros(features, outputs, dtype=torch.float64), torch.zeros(outputs, dtype=torch.float64)
+    W = torch.zeros(features, max(columns.stop for columns in step.output_indices_.values()), dtype=torch.float64)
+    blocks: list[tuple[Any, slice, AffineMap]] = []
     for name, inner, _ in step.transformers_:
         rows, columns = step._transformer_to_input_indices[name], step.output_indices_[name]
         if inner == "drop" or columns.start == columns.stop:
             continue
-        W[rows, columns], offset[columns] = (
-            AffineMap.identity(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
-        )
-    return AffineMap(W, offset)
+        block = AffineMap.columns(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
+        W[rows, columns] = block.W
+        blocks.append((rows, columns, block))
+
+    def apply(x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
+        transformed = x.new_zeros(len(x), W.shape[1])
+        for rows, columns, block in blocks:
+            transformed[:, columns] = block(x[:, rows])
+        return transformed
+
+    return AffineMap(W, apply)
 
 
 @read_step.register
 def _(step: Pipeline, features: int) -> AffineMap:
-    total = AffineMap.identity(features)
+    total = AffineMap.columns(features)
     for _, inner in step.steps:
-        total = total.then(read_step(inner, total.W.shape[1]))
+        total = total.then(read_step(inner, total.outputs))
     return total
 
 
-def _scaled(features: int, centre: Any, scale: Any) -> AffineMap:
+def _scaled(features: int, scale: Any, centre: Any) -> AffineMap:
     """(x - centre) / scale, either of which may be left out."""
-    rate = 1 / (torch.ones(features, dtype=torch.float64) if scale is None else _tensor(scale))
-    return AffineMap(torch.diag(rate), 0 * rate if centre is None else -_tensor(centre) * rate)
+    divisor = torch.ones(features, dtype=torch.float64) if scale is None else _tensor(scale)
+    return AffineMap.scaled(divisor, None if centre is None else _tensor(centre))
 
 
 def _check_unclipped(step: Any) -> None:
