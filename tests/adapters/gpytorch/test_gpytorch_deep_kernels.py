@@ -32,7 +32,7 @@ def response(case: DeepCase, x: Tensor) -> Tensor:
 
 def check_values(case: DeepCase) -> None:
     """Against autograd through the host's own prediction, at nodes that are doubled until they agree."""
-    e = gplens.explain(case.model, case.X, baseline=case.baseline, likelihood=case.likelihood, tolerance=1e-8)
+    e = gplens.explain(case.model, case.X, baseline=case.baseline, likelihood=case.likelihood)
     coarse, fine = (
         integrated_gradients(lambda x: response(case, x), case.X, case.baseline, panels=panels) for panels in (20, 40)
     )

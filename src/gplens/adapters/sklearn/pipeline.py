@@ -19,8 +19,9 @@ from gplens.adapters.reading import Reading, read_host, read_model
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.processes.transformed import AffineMap, Transformed
 
-ROUNDING = 1e-8
-"""1e-14 of the terms that cancel, in units of the limit of `compare`."""
+ARITHMETIC, ROUNDING = 1e-3, 1e-8
+"""Differences between two evaluations of a step, relative to its output and to the terms that cancel in it, in units of
+the limit of `compare`, 1e-6."""
 
 
 @read_model.register
@@ -41,9 +42,10 @@ def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
         x = points
         for step, affine in zip(steps[:-1], maps[1:], strict=True):
             (host,) = predict(step.transform, step, x)
-            rounding = ROUNDING * (x.abs() @ affine.W.abs()).max()  # where the host subtracts after the product, as PCA
+            size, cancelling = 1 + host.abs().max(), (x.abs() @ affine.W.abs()).max()  # PCA subtracts after the product
             x = affine(x)
-            compare(f"output of {type(step).__name__}", x, host, 1e-3 * (1 + host.abs().max()) + rounding)  # 1e-9
+            limit = torch.minimum(ARITHMETIC * size + ROUNDING * cancelling, size)
+            compare(f"{type(step).__name__} output", x, host, limit)
         return inner.compare(x)
 
     process, name = Transformed.through(inner.process, total), f"Pipeline of {inner.model}"
@@ -92,7 +94,7 @@ def _(step: MinMaxScaler, features: int) -> AffineMap:
 def _(step: PCA | IncrementalPCA, features: int) -> AffineMap:
     W = _tensor(step.components_).T
     if step.whiten:
-        W = W / _tensor(step.explained_variance_).sqrt()
+        W = W / _tensor(step.explained_variance_).sqrt().clamp(min=torch.finfo(W.dtype).eps)  # as the host does
     return AffineMap.linear(W, _tensor(step.mean_))
 
 
