@@ -121,6 +121,7 @@ KERNELS = {
         KernelCase("constant", constant),
         KernelCase("scaled rbf", lambda g: scaled(rbf(g), g)),
         KernelCase("active matern52", lambda g: active(matern52(g, 2), 2, 0), smooth=False),
+        KernelCase("a feature twice", lambda g: added(active(rbf(g, 3), 2, 0, 2), active(polynomial(g, 2), 1, 1))),
         KernelCase("rbf + linear", lambda g: added(rbf(g), linear(g))),
         KernelCase("rbf * periodic * rational", lambda g: multiplied(rbf(g), periodic(g, 1), rational(g))),
         KernelCase("deep nesting", deep, smooth=False),

@@ -46,6 +46,11 @@ def test_derivatives_between_nodes_are_those_of_the_values(case: KernelCase) -> 
         assert (between.by_x[i] - by_x).abs().max() <= 1e-6 * (1 + by_x.abs().max())
         assert (between.by_y[i] - slopes(kernel, Y, X).transpose(0, 1)).abs().max() <= 1e-6 * (1 + by_x.abs().max())
         assert (between.by_both(True)[i] - mixed).abs().max() <= 1e-5 * (1 + mixed.abs().max())
+        points = kernel.between_points(X, Y)
+        for both, one in ((points.by_x, between.by_x), (points.by_y, between.by_y), (points.values, between.values)):
+            torch.testing.assert_close(both[0], one[i], rtol=1e-11, atol=1e-12)
+        for full in (True, False):
+            torch.testing.assert_close(points.by_both(full)[0], between.by_both(full)[i], rtol=1e-11, atol=1e-12)
     torch.testing.assert_close(
         between.by_both(False), between.by_both(True).diagonal(dim1=3, dim2=4), rtol=1e-12, atol=1e-12
     )

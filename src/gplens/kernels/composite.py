@@ -124,7 +124,7 @@ class Product(Compound):
 @final
 @dataclass(frozen=True, eq=False)
 class ActiveDimensions(Kernel):
-    """k of some of the features. The derivatives in the others are exactly zero."""
+    """k of some of the features, any of them once or more. The derivatives in the others are exactly zero."""
 
     kernel: Kernel
     dims: Int[Tensor, " k"]
@@ -160,8 +160,11 @@ class ActiveDimensions(Kernel):
     ) -> Float[Tensor, "b d *d"]:
         left_columns = left.columns(self.dims)
         right_columns = left_columns if right is left else right.columns(self.dims)  # identity says "same nodes"
-        inner = self.kernel.fold(left_columns, right_columns, support.parts[0], H, A, full=full)
-        return embed_matrix(inner, self.dims, left.d.shape[1], full=full)
+
+        def fold(wide: bool) -> Float[Tensor, "b k *k"]:
+            return self.kernel.fold(left_columns, right_columns, support.parts[0], H, A, full=wide)
+
+        return embed_matrix(fold, self.dims, left.d.shape[1], full=full)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         return self.kernel.length(line.columns(self.dims))

@@ -89,17 +89,24 @@ class Between:
             self.values,
             lambda: embed(self.by_x, dims, features),
             lambda: embed(self.by_y, dims, features),
-            lambda full: embed_matrix(self.by_both(full), dims, features, full=full),
-            lambda H, full: embed_matrix(self.by_both_sum(H, full=full), dims, features, full=full),
+            lambda full: embed_matrix(self.by_both, dims, features, full=full),
+            lambda H, full: embed_matrix(lambda wide: self.by_both_sum(H, full=wide), dims, features, full=full),
         )
 
 
 def embed_matrix(
-    inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int, *, full: bool
+    inner: Callable[[bool], Float[Tensor, "*batch k"]], dims: Int[Tensor, " k"], features: int, *, full: bool
 ) -> Float[Tensor, "*larger d"]:
-    """Rows, and columns if there are both, written into their places among all features; zeros elsewhere."""
-    inner = embed(inner, dims, features)
-    return embed(inner.mT, dims, features).mT if full else inner
+    """inner(full), a matrix or its diagonal, written into its places among all features; zeros elsewhere.
+
+    Of a feature that is there twice, the diagonal has the products of its two places as well.
+    """
+    wide = full or len(dims.unique()) < len(dims)
+    embedded = embed(inner(wide), dims, features)
+    if not wide:
+        return embedded
+    embedded = embed(embedded.mT, dims, features).mT
+    return embedded if full else embedded.diagonal(dim1=-2, dim2=-1)
 
 
 def _outer(left: Float[Tensor, "b q p d"], right: Float[Tensor, "b q p d"], full: bool) -> PairMatrix:

@@ -123,10 +123,10 @@ class Form:
         return Form(self.shared + other.shared, self.by_row + other.by_row, self.dense + other.dense)
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Form":
-        """A form in the features `dims` as one in all features, zero in the others."""
+        """A form in the features `dims`, any of them once or more, as one in all features, zero in the others."""
         return Form(
             tuple((C, embed(R, dims, features)) for C, R in self.shared),
-            tuple((C, embed(S, dims, features), embed(y, dims, features)) for C, S, y in self.by_row),
+            tuple((C, S.new_ones(features), embed(S * y, dims, features)) for C, S, y in self.by_row),
             tuple(embed(term, dims, features) for term in self.dense),
         )
 
