@@ -18,6 +18,7 @@ from gplens.kernels import (
     Matern32,
     Matern52,
     Periodic,
+    PiecewisePolynomial,
     Polynomial,
     Power,
     Product,
@@ -95,6 +96,17 @@ def matern_any(g: torch.Generator, d: int = FEATURES) -> Pair:
 def rational(g: torch.Generator, d: int = FEATURES) -> Pair:
     scale, alpha = uniform(g, 0.7, 2.5, d), uniform(g, 0.4, 3)
     return RationalQuadratic(scale, alpha), lambda x, z: 1 / (1 + squared(x, z, scale) / (2 * alpha)) ** alpha
+
+
+def piecewise(g: torch.Generator, d: int = FEATURES) -> Pair:
+    """Wendland's function of smoothness 2 in up to five dimensions."""
+    scale = uniform(g, 2.5, 4, d)
+
+    def k(x: Tensor, z: Tensor) -> Tensor:
+        r = distance(x, z, scale)
+        return (1 - r).clamp(min=0) ** 7 * (1 + 7 * r + 16 * r**2)
+
+    return PiecewisePolynomial(scale, 7, torch.tensor([16.0], dtype=torch.float64)), k
 
 
 def cosine(g: torch.Generator, d: int = FEATURES) -> Pair:

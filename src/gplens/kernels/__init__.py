@@ -7,6 +7,7 @@ from gplens.kernels.dot_product import Linear, Polynomial
 from gplens.kernels.kernel import Kernel
 from gplens.kernels.matern import Matern, Matern32, Matern52
 from gplens.kernels.periodic import Cosine, Periodic, RadialPeriodic
+from gplens.kernels.piecewise import PiecewisePolynomial
 from gplens.kernels.power import Power
 from gplens.kernels.rbf import RBF, RationalQuadratic
 
@@ -23,6 +24,7 @@ __all__ = [
     "Matern32",
     "Matern52",
     "Periodic",
+    "PiecewisePolynomial",
     "Polynomial",
     "Power",
     "Product",

@@ -35,6 +35,18 @@ class Autograd(Kernel):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self.variance(X)
 
+    def cross_derivatives(
+        self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool
+    ) -> Float[Tensor, "u w d *d"]:
+        try:
+            return super().cross_derivatives(X, Y, full=full)
+        except NotImplementedError as cause:
+            raise ValueError(
+                f"expected a kernel that autograd can differentiate twice, as error bars need it, got {self.name}: "
+                f"{cause} Compute distances from differences of the inputs rather than with torch.cdist (in a kernel "
+                "of GPyTorch, that is covar_dist without square_dist=True), or leave uncertainty= out."
+            ) from cause
+
 
 @final
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,10 @@ class Scale(Kernel):
     kernel: Kernel
     variance: Float[Tensor, ""]
 
+    @property
+    def autograd(self) -> bool:
+        return self.kernel.autograd
+
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
 
@@ -70,6 +74,10 @@ class Compound(Kernel):
     join: ClassVar[Callable[[Any, Any], Any]]
     """The operation, on values and on sections."""
     join_lengths: ClassVar[Callable[[Tensor, Tensor], Tensor]]
+
+    @property
+    def autograd(self) -> bool:
+        return any(kernel.autograd for kernel in self.kernels)
 
     def parts(self) -> tuple[Kernel, ...]:
         return tuple(part for kernel in self.kernels for part in kernel.parts())
@@ -128,6 +136,10 @@ class ActiveDimensions(Kernel):
 
     kernel: Kernel
     dims: Int[Tensor, " k"]
+
+    @property
+    def autograd(self) -> bool:
+        return self.kernel.autograd
 
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()

@@ -26,6 +26,10 @@ class Power(Kernel):
         if not self.exponent > 0:
             raise ValueError(f"Power: expected an exponent > 0, got {self.exponent}.")
 
+    @property
+    def autograd(self) -> bool:
+        return self.kernel.autograd
+
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
 

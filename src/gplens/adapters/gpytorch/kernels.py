@@ -14,6 +14,8 @@ from torch import Tensor
 
 from gplens import kernels, means
 from gplens.adapters.gpytorch.shadow import shadow
+from gplens.adapters.gpytorch.smoothness import check_differentiable
+from gplens.adapters.gpytorch.structured import by_column, piecewise_polynomial
 
 
 def translate_kernel(kernel: host.Kernel, index: int, features: int) -> kernels.Kernel:
@@ -56,20 +58,6 @@ def select_latent(parameter: Tensor, index: int, event: int) -> Tensor:
     return parameter[index if parameter.shape[0] > 1 else 0]
 
 
-def check_differentiable(kernel: torch.nn.Module) -> None:
-    """Refuse GPyTorch's kernels whose functions have no derivative."""
-    if isinstance(kernel, host.MaternKernel) and kernel.nu < 1:
-        rough, smooth = f"MaternKernel(nu={kernel.nu})", "nu=1.5 or nu=2.5"
-    elif isinstance(kernel, host.PiecewisePolynomialKernel) and kernel.q == 0:
-        rough, smooth = "PiecewisePolynomialKernel(q=0)", "q=1, 2 or 3"
-    else:
-        return
-    raise ValueError(
-        f"expected a kernel whose functions have a derivative, got {rough}, for which Integrated Gradients does not "
-        f"exist; fit the model with {smooth}."
-    )
-
-
 def _evaluated(kernel: Any) -> tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor], Tensor]]:
     """k(X, Z) and k(x, x) as the host computes them."""
 
@@ -85,12 +73,17 @@ def _evaluated(kernel: Any) -> tuple[Callable[[Tensor, Tensor], Tensor], Callabl
 def _kernel_by_autograd(kernel: host.Kernel, index: int) -> kernels.Autograd:
     for part in kernel.modules():
         check_differentiable(part)
-    return kernels.Autograd(*_evaluated(kernel[index] if len(kernel.batch_shape) else kernel), type(kernel).__name__)
+    return kernels.Autograd(*_evaluated(_latent(kernel, index)), type(kernel).__name__)
+
+
+def _latent(kernel: Any, index: int) -> Any:
+    """The host's kernel of latent function `index`."""
+    return kernel[index] if len(kernel.batch_shape) else kernel
 
 
 def discrete(kernel: Any, index: int, features: int) -> kernels.Discrete:
     """A kernel of categories, evaluated by the host: whether two of them are equal has no derivative."""
-    categories = _of_all_columns(kernel[index] if len(kernel.batch_shape) else kernel)
+    categories = _of_all_columns(_latent(kernel, index))
     return kernels.Discrete(*_evaluated(categories), type(kernel).__name__)
 
 
@@ -164,6 +157,26 @@ def _parts(kernel: host.AdditiveKernel | host.ProductKernel, index: int, feature
     return tuple(translate_kernel(part, index, features) for part in parts)
 
 
+def _piecewise(kernel: host.PiecewisePolynomialKernel, index: int, features: int) -> kernels.Kernel:
+    check_differentiable(kernel)
+    return piecewise_polynomial(_vector(kernel.lengthscale, index, features), int(kernel.q))
+
+
+def _arc(kernel: host.ArcKernel, index: int, features: int) -> kernels.Kernel:
+    """Its base, of two columns for each feature."""
+    return kernels.Warped(translate_kernel(kernel.base_kernel, index, 2 * features), _latent(kernel, index).embedding)
+
+
+def _additive_structure(kernel: host.AdditiveStructureKernel, index: int, features: int) -> kernels.Kernel:
+    columns = by_column(translate_kernel(kernel.base_kernel, index, features), features)
+    return _kernel_by_autograd(_of_all_columns(kernel), index) if columns is None else kernels.Sum(columns)
+
+
+def _product_structure(kernel: host.ProductStructureKernel, index: int, features: int) -> kernels.Kernel:
+    columns = by_column(translate_kernel(kernel.base_kernel, index, features), features)
+    return _kernel_by_autograd(_of_all_columns(kernel), index) if columns is None else kernels.Product(columns)
+
+
 TRANSLATIONS: dict[type[host.Kernel], Callable[[Any, int, int], kernels.Kernel]] = {
     host.RBFKernel: _rbf,
     host.MaternKernel: _matern,
@@ -176,5 +189,9 @@ TRANSLATIONS: dict[type[host.Kernel], Callable[[Any, int, int], kernels.Kernel]]
     host.ScaleKernel: _scale,
     host.AdditiveKernel: _sum,
     host.ProductKernel: _product,
+    host.PiecewisePolynomialKernel: _piecewise,
+    host.ArcKernel: _arc,
+    host.AdditiveStructureKernel: _additive_structure,
+    host.ProductStructureKernel: _product_structure,
     host.IndexKernel: discrete,
 }

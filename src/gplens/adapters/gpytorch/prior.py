@@ -8,6 +8,7 @@ import torch
 from gpytorch.kernels import (
     InducingPointKernel,
     Matern52KernelGrad,
+    NewtonGirardAdditiveKernel,
     PolynomialKernelGrad,
     RBFKernelGrad,
     RBFKernelGradGrad,
@@ -21,9 +22,9 @@ from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from gplens.adapters.gpytorch.features import Features, features_for
-from gplens.adapters.gpytorch.kernels import check_differentiable, translate_kernel, translate_mean
+from gplens.adapters.gpytorch.kernels import translate_kernel, translate_mean
 from gplens.adapters.gpytorch.live import without_warnings_of_jitter
-from gplens.adapters.gpytorch.smoothness import check_smooth
+from gplens.adapters.gpytorch.smoothness import check_differentiable, check_smooth
 from gplens.kernels import Autograd, Kernel, Warped
 from gplens.means import AutogradMean, ConstantMean, Mean
 
@@ -31,6 +32,7 @@ AGREEMENT = 1e-8
 """Relative difference between two float64 evaluations of one prior; rounding leaves some 1e-13."""
 
 FEATURES = "covar_module is called with features of the inputs: their derivative goes through autograd"
+EMBEDDING = "covar_module embeds its inputs: the derivative of the embedding goes through autograd"
 
 
 @final
@@ -58,17 +60,16 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
         return _by_forward(model, index, points, "it does not call covar_module and mean_module with its inputs")
     features = phi(points)
     translated = translate_kernel(kernel, index, features.shape[1])
+    notes = _black_boxes(translated)
     if torch.equal(features, points):
-        prior_kernel, notes = translated, _black_boxes(translated)
         if translated.autograd:
             check_smooth(translated, points)
-    elif translated.autograd:
-        return _by_forward(
-            model, index, points, "covar_module has no formula, and is called with features of the inputs"
-        )
+            notes = notes or (EMBEDDING,)
+    elif notes:
+        return _by_forward(model, index, points, f"{', '.join(notes)}, and covar_module is called with features")
     else:
-        prior_kernel, notes = Warped(translated, phi), (FEATURES,)
-    prior = Prior(prior_kernel, _mean_of(translate_mean(mean, index), phi_mean, points), notes)
+        translated, notes = Warped(translated, phi), (FEATURES,)
+    prior = Prior(translated, _mean_of(translate_mean(mean, index), phi_mean, points), notes)
     if not _agrees(prior, model, index, points):
         return _by_forward(model, index, points, "it differs from mean_module and covar_module at the points compared")
     return prior
@@ -92,6 +93,12 @@ def _check_supported(model: Any) -> None:
             raise ValueError(
                 "expected a kernel of the inputs alone, got InducingPointKernel (SGPR), which depends on the training "
                 "data; fit an ApproximateGP with a VariationalStrategy instead."
+            )
+        if isinstance(part, NewtonGirardAdditiveKernel) and torch.get_default_dtype() != torch.float64:
+            raise ValueError(
+                "expected a kernel that is computed in float64, got NewtonGirardAdditiveKernel, which GPyTorch "
+                f"computes in torch's default dtype, {torch.get_default_dtype()}, whatever the dtype of the model; "
+                "call torch.set_default_dtype(torch.float64), or use an AdditiveStructureKernel."
             )
         if isinstance(part, RBFKernelGrad | Matern52KernelGrad | PolynomialKernelGrad | RBFKernelGradGrad):
             raise ValueError(

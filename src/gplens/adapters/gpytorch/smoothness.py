@@ -1,5 +1,6 @@
-"""Whether the functions of a kernel that gplens has no formula for have a derivative, as far as its values tell."""
+"""Whether the functions of a kernel have a derivative: by its type, or as far as its values tell."""
 
+import gpytorch.kernels as host
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -20,6 +21,20 @@ BLOCK = 16
 """Rows of a call: torch.cdist takes differences of up to 25 rows, and loses half of the digits of more."""
 ROUGH = 1.5
 """A variance that falls like a lower power of h is not that of a differentiable function, which falls like h^2."""
+
+
+def check_differentiable(kernel: torch.nn.Module) -> None:
+    """Refuse GPyTorch's kernels whose functions have no derivative."""
+    if isinstance(kernel, host.MaternKernel) and kernel.nu < 1:
+        rough, smooth = f"MaternKernel(nu={kernel.nu})", "nu=1.5 or nu=2.5"
+    elif isinstance(kernel, host.PiecewisePolynomialKernel) and kernel.q == 0:
+        rough, smooth = "PiecewisePolynomialKernel(q=0)", "q=1, 2 or 3"
+    else:
+        return
+    raise ValueError(
+        f"expected a kernel whose functions have a derivative, got {rough}, for which Integrated Gradients does not "
+        f"exist; fit the model with {smooth}."
+    )
 
 
 def check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
