@@ -156,7 +156,7 @@ SPARSE = [
         kind="class",
         options={"jitter": 1e-3},
     ),
-    sparse("svgp piecewise polynomial", lambda: ScaleKernel(PiecewisePolynomialKernel(q=2)), formulas=False),
+    sparse("svgp piecewise polynomial", lambda: ScaleKernel(PiecewisePolynomialKernel(q=2))),
     sparse("svgp tilted rbf", lambda: ScaleKernel(TiltedRBF()), lik.BernoulliLikelihood, kind="class", formulas=False),
     sparse(
         "svgp own kernel in a sum",

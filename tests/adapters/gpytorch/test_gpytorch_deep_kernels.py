@@ -30,9 +30,9 @@ def response(case: DeepCase, x: Tensor) -> Tensor:
     return f.mean if case.likelihood is None else case.likelihood(f).mean
 
 
-def check_values(case: DeepCase) -> None:
+def check_values(case: DeepCase, tolerance: float = 1e-6) -> None:
     """Against autograd through the host's own prediction, at nodes that are doubled until they agree."""
-    e = gplens.explain(case.model, case.X, baseline=case.baseline, likelihood=case.likelihood)
+    e = gplens.explain(case.model, case.X, baseline=case.baseline, likelihood=case.likelihood, tolerance=tolerance)
     coarse, fine = (
         integrated_gradients(lambda x: response(case, x), case.X, case.baseline, panels=panels) for panels in (20, 40)
     )

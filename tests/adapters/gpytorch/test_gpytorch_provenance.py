@@ -56,7 +56,6 @@ def test_a_network_in_forward_is_noted(name: str) -> None:
         ("svgp tilted rbf", "TiltedRBF"),
         ("svgp own kernel in a sum", "CauchyKernel"),
         ("svgp spectral mixture", "SpectralMixtureKernel"),
-        ("svgp piecewise polynomial", "PiecewisePolynomialKernel"),
     ],
 )
 def test_a_black_box_kernel_is_named_and_its_neighbours_keep_their_formulas(name: str, kernel: str) -> None:
