@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.kernels.kernel import Kernel
+from gplens.kernels.kernel import Kernel, check_kernel
 from gplens.lines.between import Between, embed_matrix
 from gplens.lines.line import Line, Section
 from gplens.lines.quadratic import Quadratic
@@ -24,6 +24,9 @@ class Scale(Kernel):
 
     kernel: Kernel
     variance: Float[Tensor, ""]
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
 
     @property
     def autograd(self) -> bool:
@@ -74,6 +77,10 @@ class Compound(Kernel):
     join: ClassVar[Callable[[Any, Any], Any]]
     """The operation, on values and on sections."""
     join_lengths: ClassVar[Callable[[Tensor, Tensor], Tensor]]
+
+    def __post_init__(self) -> None:
+        for kernel in self.kernels:
+            check_kernel(kernel)
 
     @property
     def autograd(self) -> bool:
@@ -136,6 +143,9 @@ class ActiveDimensions(Kernel):
 
     kernel: Kernel
     dims: Int[Tensor, " k"]
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
 
     @property
     def autograd(self) -> bool:

