@@ -25,6 +25,9 @@ class Scale(Kernel):
     kernel: Kernel
     variance: Float[Tensor, ""]
 
+    def kinked(self, features: int) -> bool:
+        return self.kernel.kinked(features)
+
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
 
@@ -67,6 +70,9 @@ class Compound(Kernel):
     join: ClassVar[Callable[[Any, Any], Any]]
     """The operation, on values and on sections."""
     join_lengths: ClassVar[Callable[[Tensor, Tensor], Tensor]]
+
+    def kinked(self, features: int) -> bool:
+        return any(kernel.kinked(features) for kernel in self.kernels)
 
     def parts(self) -> tuple[Kernel, ...]:
         return tuple(part for kernel in self.kernels for part in kernel.parts())
@@ -122,6 +128,9 @@ class ActiveDimensions(Kernel):
 
     kernel: Kernel
     dims: Int[Tensor, " k"]
+
+    def kinked(self, features: int) -> bool:
+        return self.kernel.kinked(len(self.dims.unique()))
 
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()

@@ -38,6 +38,13 @@ class Kernel(ABC):
         """Whether k(x, y) is analytic at x = y. Assumed to be False for kernels that go through autograd."""
         return not self.autograd
 
+    def kinked(self, features: int) -> bool:
+        """Whether its slope has a kink wherever a path passes a support point in its features, of which it has so many.
+
+        A path passes every support point in a single feature, and hardly ever one in several.
+        """
+        return features == 1 and not self.smooth
+
     def parts(self) -> "tuple[Kernel, ...]":
         """The simple kernels that it consists of, at any depth."""
         return (self,)

@@ -26,6 +26,9 @@ class Power(Kernel):
         if not self.exponent > 0:
             raise ValueError(f"Power: expected an exponent > 0, got {self.exponent}.")
 
+    def kinked(self, features: int) -> bool:
+        return self.kernel.kinked(features)
+
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
 

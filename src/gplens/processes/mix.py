@@ -47,6 +47,10 @@ class Mix(Process):
         return self.base.smooth
 
     @property
+    def kinked(self) -> bool:
+        return self.base.kinked
+
+    @property
     def width(self) -> int:
         return self.base.width
 

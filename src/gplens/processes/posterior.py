@@ -130,6 +130,10 @@ class Posterior(Process):
         return all(part.smooth for part in self.kernel.parts())
 
     @property
+    def kinked(self) -> bool:
+        return self.kernel.kinked(self.features)
+
+    @property
     def width(self) -> int:
         """k(x, z), and A k for each latent function; with autograd also the gradients."""
         n, d = self.Z.shape

@@ -84,8 +84,13 @@ class Process(ABC):
         """Some of the latent functions."""
 
     @property
+    def kinked(self) -> bool:
+        """Whether the derivatives of m and v may have kinks on any path, as with a rough kernel of one feature."""
+        return not self.smooth
+
+    @property
     def width(self) -> int:
-        """Numbers held per node, up to a common factor; paths/gradient.py sizes blocks of rows by it."""
+        """Numbers held per node, up to a common factor; paths/blocks.py sizes blocks of rows by it."""
         return self.latents * self.features
 
     def sources(self) -> "Sources | None":

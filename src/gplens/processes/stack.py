@@ -41,6 +41,10 @@ class Stack(Process):
         return all(part.smooth for part in self.parts)
 
     @property
+    def kinked(self) -> bool:
+        return any(part.kinked for part in self.parts)
+
+    @property
     def width(self) -> int:
         return sum(part.width for part in self.parts)
 

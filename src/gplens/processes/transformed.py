@@ -62,6 +62,10 @@ class Transformed(Process):
         return self.base.smooth
 
     @property
+    def kinked(self) -> bool:
+        return self.base.kinked
+
+    @property
     def width(self) -> int:
         return self.base.width
 
