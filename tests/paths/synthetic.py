@@ -22,7 +22,7 @@ class Synthetic(Integrand):
     lengths: Sequence[float]
     stated: Sequence[float] | None = None
     gap_allowed: float = 0.0
-    kinks: bool = False
+    unknown_kinks: bool = False
 
     @property
     def rows(self) -> int:
@@ -52,11 +52,11 @@ class Synthetic(Integrand):
 
     @property
     def smooth(self) -> bool:
-        return not self.kinks
+        return not self.unknown_kinks
 
     @property
-    def kinked(self) -> bool:
-        return self.kinks
+    def kinks(self) -> Tensor:
+        return torch.zeros(self.rows, 1000 if self.unknown_kinks else 0, dtype=torch.float64)
 
     @property
     def length(self) -> Tensor:

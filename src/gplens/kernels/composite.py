@@ -25,8 +25,8 @@ class Scale(Kernel):
     kernel: Kernel
     variance: Float[Tensor, ""]
 
-    def kinked(self, features: int) -> bool:
-        return self.kernel.kinked(features)
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line, Z)
 
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
@@ -71,8 +71,8 @@ class Compound(Kernel):
     """The operation, on values and on sections."""
     join_lengths: ClassVar[Callable[[Tensor, Tensor], Tensor]]
 
-    def kinked(self, features: int) -> bool:
-        return any(kernel.kinked(features) for kernel in self.kernels)
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return torch.cat([kernel.kinks(line, Z) for kernel in self.kernels], dim=1)
 
     def parts(self) -> tuple[Kernel, ...]:
         return tuple(part for kernel in self.kernels for part in kernel.parts())
@@ -129,8 +129,8 @@ class ActiveDimensions(Kernel):
     kernel: Kernel
     dims: Int[Tensor, " k"]
 
-    def kinked(self, features: int) -> bool:
-        return self.kernel.kinked(len(self.dims.unique()))
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line.columns(self.dims), Z[:, self.dims])
 
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()

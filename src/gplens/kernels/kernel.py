@@ -38,12 +38,14 @@ class Kernel(ABC):
         """Whether k(x, y) is analytic at x = y. Assumed to be False for kernels that go through autograd."""
         return not self.autograd
 
-    def kinked(self, features: int) -> bool:
-        """Whether its slope has a kink wherever a path passes a support point in its features, of which it has so many.
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        """The places t at which its slope has a kink on every line: a rough kernel of one feature at support points.
 
-        A path passes every support point in a single feature, and hardly ever one in several.
+        A line passes every support point in a single feature, and hardly ever one in several.
         """
-        return features == 1 and not self.smooth
+        if self.smooth or Z.shape[1] != 1:
+            return line.d.new_empty(len(line.d), 0)
+        return (Z.T - line.x0) / line.d
 
     def parts(self) -> "tuple[Kernel, ...]":
         """The simple kernels that it consists of, at any depth."""

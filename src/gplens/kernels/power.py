@@ -26,8 +26,8 @@ class Power(Kernel):
         if not self.exponent > 0:
             raise ValueError(f"Power: expected an exponent > 0, got {self.exponent}.")
 
-    def kinked(self, features: int) -> bool:
-        return self.kernel.kinked(features)
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line, Z)
 
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()

@@ -103,7 +103,7 @@ class _Refinement:
         panels: Int[Tensor, " b"],
     ) -> None:
         self.integrand, self.tolerance, self.most, self.rows = integrand, tolerance, most, rows
-        self.pending = Panels.equal(panels)
+        self.pending = Panels.equal(panels) if integrand.kinked else Panels.cut(panels, integrand.kinks[rows])
         self.values: Tensor | None = None
         self.error: Tensor | None = None
         self.worst: Tensor | None = None

@@ -39,7 +39,8 @@ class PathGradient(Integrand):
         # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
         self.directions = x.new_zeros(len(x) + self.shared, x.shape[1])
         torch.sub(x, x0, out=self.directions[: len(x)])
-        self._length = self.process.length(Line(x0, self.d, x.new_zeros(len(x), 0)))
+        line = Line(x0, self.d, x.new_zeros(len(x), 0))
+        self._length, self._kinks = self.process.length(line), self.process.kinks(line)
         self._targets: tuple[Tensor, Tensor] | None = None
 
     @property
@@ -106,8 +107,8 @@ class PathGradient(Integrand):
         return self.process.smooth
 
     @property
-    def kinked(self) -> bool:
-        return self.process.kinked
+    def kinks(self) -> Float[Tensor, "b k"]:
+        return self._kinks
 
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]

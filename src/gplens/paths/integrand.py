@@ -12,6 +12,9 @@ from gplens.expectations.expectation import Expectation
 from gplens.paths.panels import Panels, panel_weights
 from gplens.processes.process import Process
 
+CUTS = 256
+"""The most kinks at which paths are cut into panels before anything is evaluated (4.9b)."""
+
 
 @final
 @dataclass(frozen=True)
@@ -97,8 +100,13 @@ class Integrand(ABC):
 
     @property
     @abstractmethod
+    def kinks(self) -> Float[Tensor, "b k"]:
+        """The places t at which the gradient is known to have kinks; those outside (0, 1) do not count."""
+
+    @property
     def kinked(self) -> bool:
-        """Whether the gradient may have kinks on any path."""
+        """Whether there are so many kinks that panels do not begin at them."""
+        return self.kinks.shape[1] > CUTS
 
     def panel_sums(self, panels: Panels, rows: Int[Tensor, " s"], order: int, tolerance: float) -> PanelSums:
         """The integrals over panels of the paths `rows`, by 2 `order` + 1 nodes each."""

@@ -100,6 +100,21 @@ class Panels:
         width = 1 / count[owner].double()
         return Panels(owner, (torch.arange(len(owner)) - first) * width, width)
 
+    @staticmethod
+    def cut(count: Int[Tensor, " b"], places: Float[Tensor, "b k"]) -> "Panels":
+        """`count` panels of equal width for each path, cut at its places in (0, 1)."""
+        panels = Panels.equal(count)
+        inside = (places > 0) & (places < 1)
+        if not bool(inside.any()):
+            return panels
+        owner = torch.cat([panels.owner, inside.nonzero()[:, 0]])
+        start = torch.cat([panels.start, places[inside]])
+        order = np.lexsort((start.numpy(), owner.numpy()))
+        owner, start = owner[order], start[order]
+        last = torch.cat([owner[1:] != owner[:-1], torch.ones(1, dtype=torch.bool)])
+        width = torch.where(last, 1.0, start.roll(-1)) - start
+        return Panels(owner, start, width).take(width > 0)
+
     def take(self, mask: Bool[Tensor, " s"]) -> "Panels":
         """Some of the panels."""
         return Panels(self.owner[mask], self.start[mask], self.width[mask])

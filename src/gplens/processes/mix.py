@@ -46,9 +46,8 @@ class Mix(Process):
     def smooth(self) -> bool:
         return self.base.smooth
 
-    @property
-    def kinked(self) -> bool:
-        return self.base.kinked
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return self.base.kinks(line)
 
     @property
     def width(self) -> int:

@@ -129,9 +129,8 @@ class Posterior(Process):
     def smooth(self) -> bool:
         return all(part.smooth for part in self.kernel.parts())
 
-    @property
-    def kinked(self) -> bool:
-        return self.kernel.kinked(self.features)
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line, self.Z)
 
     @property
     def width(self) -> int:

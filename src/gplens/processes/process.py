@@ -83,10 +83,9 @@ class Process(ABC):
     def select(self, latents: tuple[int, ...]) -> "Process":
         """Some of the latent functions."""
 
-    @property
-    def kinked(self) -> bool:
-        """Whether the derivatives of m and v may have kinks on any path, as with a rough kernel of one feature."""
-        return not self.smooth
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        """The places t at which derivatives of m and v are known to have kinks; outside (0, 1) they do not count."""
+        return line.d.new_empty(len(line.d), 0)
 
     @property
     def width(self) -> int:

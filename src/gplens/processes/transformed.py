@@ -61,9 +61,8 @@ class Transformed(Process):
     def smooth(self) -> bool:
         return self.base.smooth
 
-    @property
-    def kinked(self) -> bool:
-        return self.base.kinked
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return self.base.kinks(self._line(line))
 
     @property
     def width(self) -> int:
