@@ -2,8 +2,8 @@
 
 from gplens.estimators.classification import GPClassifier
 from gplens.estimators.count_regression import GPCountRegressor
+from gplens.estimators.loading import load
 from gplens.estimators.regression import GPRegressor
-from gplens.estimators.saving import load
 from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
 from gplens.estimators.variance_regression import GPVarianceRegressor
 
