@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from estimator_tables import KINDS, fitted, table
+from safetensors.torch import save as to_bytes
 
 from damage import damaged, edited
 from gplens.estimators import GPClassifier, GPRegressor, load
@@ -145,7 +146,12 @@ def test_every_damaged_checkpoint_is_refused_with_a_sentence(tmp_path: Path) -> 
     assert state is not None
     assert (state.step, state.best.value, state.best.step, state.best.looks) == (7, -1.5, 5, 1)
     assert all(torch.equal(tensor, state.best.tensors[name]) for name, tensor in tensors.items())
-    for _ in range(400):
-        (tmp_path / NAME).write_bytes(damaged(content, r))
+    old = {
+        "format": "gplens checkpoint",
+        "fingerprint": "fingerprint",
+        "step": 7,
+    }  # as versions without checksums wrote it
+    for other in (to_bytes(tensors, metadata={"gplens": json.dumps(old)}), *(damaged(content, r) for _ in range(400))):
+        (tmp_path / NAME).write_bytes(other)
         with pytest.raises(ValueError, match=naming(tmp_path / NAME, "delete")):
             checkpoint.load()
