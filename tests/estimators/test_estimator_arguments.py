@@ -8,7 +8,7 @@ import torch
 from estimator_tables import SMALL, fitted, real, table, two
 from sklearn.gaussian_process.kernels import RBF
 
-from gplens.estimators import GPClassifier, GPRegressor, Training
+from gplens.estimators import GPClassifier, GPRegressor, GPVarianceRegressor, Training
 from messages import naming
 
 
@@ -35,6 +35,16 @@ def test_parameters_that_make_no_sense_are_named(parameters: dict[str, Any]) -> 
     name = next(iter(parameters))
     with pytest.raises(ValueError, match=naming(name)):
         GPRegressor(**{"exact_rows": 1, **parameters}).fit(X, real(f))
+
+
+def test_a_floor_or_link_that_makes_no_sense_is_named() -> None:
+    X, f = table(12)
+    for floor in ("0.01", None, 0, -1, float("inf"), [0.01]):
+        with pytest.raises(ValueError, match=naming("floor")):
+            GPVarianceRegressor(floor=floor, **SMALL).fit(X, f)
+    for link in ("", 0, [], "logit", "softmax "):
+        with pytest.raises(ValueError, match=naming("link")):
+            GPClassifier(link=link, **SMALL).fit(X, two(f))
 
 
 @pytest.mark.parametrize("name", ["steps", "batch", "checkpoint_every"])

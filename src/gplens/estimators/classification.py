@@ -63,7 +63,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         count = len(self.classes_)
         if count < 2:
             raise ValueError(f"expected y with at least two classes, got one class, {self.classes_[0]!r}.")
-        link = self.link or ("probit" if count == 2 else "softmax")
+        link = ("probit" if count == 2 else "softmax") if self.link is None else self.link
         if link not in LINKS or (link != "softmax" and count > 2):
             raise ValueError(
                 f"link must be 'softmax', or for two classes 'probit' or 'logistic', got link={link!r} with {count} "
