@@ -77,6 +77,22 @@ def test_every_misprint_has_a_test() -> None:
     assert len(re.findall(r"^def test_", tests, flags=re.MULTILINE)) >= 24
 
 
+def test_the_last_table_of_the_mathematics_has_every_equation() -> None:
+    page = (ROOT / "docs" / "MATH.md").read_text()
+    body, table = page.split("## Where each equation is tested")
+    covered: set[str] = set()
+    for cell in re.findall(r"^\| (\d[^|]*) \|", table, flags=re.MULTILINE):
+        for part in cell.split(", "):
+            first, _, last = part.partition(" to ")
+            section, low = first.split(".")
+            high = (last or first).split(".")[1]
+            numbers = range(int(re.sub(r"\D", "", low)), int(re.sub(r"\D", "", high)) + 1)
+            covered |= {f"{section}.{number}" for number in numbers}
+    tags = {re.sub(r"[a-z]+$", "", tag) for tag in re.findall(r"\\tag\{([\d.]+[a-z]?)\}", body)}
+    assert len(tags) > 60
+    assert tags <= covered, sorted(tags - covered)
+
+
 SETTINGS = r"mallopt|set_num_threads|set_default_dtype|manual_seed_all|torch\.manual_seed|use_deterministic_algorithms"
 
 
