@@ -65,7 +65,7 @@ def test_every_damaged_folder_is_refused_with_a_sentence(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_every_damaged_folder_is_refused_with_a_sentence_for_a_fresh_seed(tmp_path: Path) -> None:
-    check_damages(4000, fresh_seed(), list(KINDS), tmp_path)
+    check_damages(2000, fresh_seed(), list(KINDS), tmp_path)
 
 
 def check_edits(count: int, seed: int, tmp_path: Path) -> int:
@@ -97,7 +97,7 @@ def test_json_with_other_entries_is_no_raw_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_json_with_other_entries_is_no_raw_error_for_a_fresh_seed(tmp_path: Path) -> None:
-    check_edits(1000, fresh_seed(), tmp_path)
+    check_edits(300, fresh_seed(), tmp_path)
 
 
 @pytest.mark.parametrize(
