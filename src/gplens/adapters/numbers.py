@@ -1,6 +1,6 @@
 """What users pass as a number: of Python or numpy, or an array or tensor without axes."""
 
-from math import inf
+from math import inf, trunc
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,7 +22,7 @@ def as_float(value: Any) -> float | None:
     try:
         return float(value)
     except OverflowError:  # an int of more than 308 digits
-        return inf if int(value) > 0 else -inf
+        return inf if trunc(value) > 0 else -inf
 
 
 def _plain(value: Any) -> Any:
