@@ -1,6 +1,6 @@
 """What users pass as a number: of Python or numpy, or an array or tensor without axes."""
 
-from math import inf, trunc
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,13 +16,13 @@ def as_int(value: Any) -> int | None:
 
 def as_float(value: Any) -> float | None:
     """A real number as Python's float; None for anything else: True and "1.0" are no real numbers."""
-    value = _plain(value)
-    if not isinstance(value, Real) or isinstance(value, bool):
+    number = _plain(value)
+    if not isinstance(number, Real) or isinstance(number, bool):
         return None
     try:
-        return float(value)
+        return float(number)
     except OverflowError:  # an int of more than 308 digits
-        return inf if trunc(value) > 0 else -inf
+        return inf if number > 0 else -inf  # pyright: ignore[reportOperatorIssue]
 
 
 def _plain(value: Any) -> Any:
