@@ -57,10 +57,4 @@ def __getattr__(name: str) -> _ModuleType:
     """gplens.captum, gplens.estimators and gplens.shap, loaded on first use because they need other packages."""
     if name not in ("captum", "estimators", "shap"):
         raise AttributeError(f"module 'gplens' has no attribute {name!r}")
-    try:
-        return _import_module(f"gplens.{name}")
-    except ModuleNotFoundError as cause:
-        raise ImportError(
-            f"expected {cause.name} to be installed for gplens.{name}, got no such module. Install gplens with the "
-            f"extra [{name}]."
-        ) from cause
+    return _import_module(f"gplens.{name}")

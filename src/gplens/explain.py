@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gplens.adapters.numbers import as_float
 from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
@@ -85,7 +86,8 @@ def explain(
     Raises:
         ValueError, TypeError: with what was expected, what was got, and what to do.
     """
-    target, rule = _instance(target or Response(), Target, "target"), _instance(rule or Adaptive(), Rule, "rule")
+    target = _instance(Response() if target is None else target, Target, "target")
+    rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
     if uncertainty is not None:
         _instance(uncertainty, Uncertainty, "uncertainty")
     table, baseline = read_table(X, "X"), as_baseline(baseline)
@@ -154,16 +156,16 @@ def _output_names(likelihood: Likelihood | None, expectation: Expectation, laten
 
 
 def _question(
-    process: Process, expectation: Expectation, names: tuple[str, ...], outputs: Outputs | None, tolerance: Any
+    process: Process, expectation: Expectation, names: tuple[str, ...], outputs: Any, tolerance: Any
 ) -> tuple[Question, tuple[str, ...] | None]:
     """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
-    tolerance = max(FINEST, expectation.default_tolerance) if tolerance is None else tolerance
-    if not isinstance(tolerance, float | int) or not FINEST <= tolerance < 1:
-        raise ValueError(f"tolerance must be in [{FINEST:g}, 1), got {tolerance}. The default is 1e-6.")
+    finest = max(FINEST, expectation.default_tolerance) if tolerance is None else as_float(tolerance)
+    if finest is None or not FINEST <= finest < 1:
+        raise ValueError(f"tolerance must be a number in [{FINEST:g}, 1), got {tolerance!r}. The default is 1e-6.")
     chosen = tuple(range(len(names))) if outputs is None else output_indices(names, outputs)
     output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
     process, expectation, chosen = expectation.narrowed(process, chosen)
-    return Question(process, expectation.within(tolerance), chosen, tolerance), output_names
+    return Question(process, expectation.within(finest), chosen, finest), output_names
 
 
 def _request(uncertainty: Uncertainty | None, baseline: Baseline, *, grouped: bool) -> Uncertainty | None:
@@ -174,7 +176,7 @@ def _request(uncertainty: Uncertainty | None, baseline: Baseline, *, grouped: bo
             f"expected a single baseline for uncertainty=, such as gplens.baselines.Mean(X), got {baseline!r}: the "
             "paths of a background are correlated, and the uncertainty of their average is not available."
         )
-    return uncertainty.for_groups() if grouped else uncertainty
+    return uncertainty.for_groups() if grouped else uncertainty.plain()
 
 
 def _explanation(

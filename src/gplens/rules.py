@@ -1,12 +1,17 @@
-"""Quadrature rules for `explain(rule=...)`: the adaptive default, and fixed rules."""
+"""Quadrature rules for `explain(rule=...)`.
+
+`Adaptive`, the default, is defined in `paths/adaptive.py` and is public here. This file defines the fixed rules, whose
+nodes are the same for every path.
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
 
+from gplens.adapters.numbers import as_int
 from gplens.paths.adaptive import Adaptive, allowed_error
 from gplens.paths.integrand import Integral, Integrand, Rule
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
@@ -46,9 +51,10 @@ class FixedRule(Rule):
         return Integral(values, error, count, met)
 
 
-def _check_count(rule: object, count: int, least: int) -> None:
-    if count < least:
-        raise ValueError(f"{type(rule).__name__}: expected count >= {least}, got {count}.")
+def _check_count(rule: object, count: Any, least: int) -> None:
+    number = as_int(count)
+    if number is None or number < least:
+        raise ValueError(f"{type(rule).__name__}: expected a whole number count >= {least}, got {count!r}.")
 
 
 @final
@@ -62,7 +68,7 @@ class GaussLegendre(FixedRule):
         _check_count(self, self.count, 1)
 
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
-        return *gauss_legendre(self.count), None
+        return *gauss_legendre(int(self.count)), None
 
 
 @final
@@ -76,7 +82,7 @@ class GaussKronrod(FixedRule):
         _check_count(self, self.count, 1)
 
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes]:
-        return gauss_kronrod(self.count)
+        return gauss_kronrod(int(self.count))
 
 
 @final
@@ -90,7 +96,8 @@ class RiemannRight(FixedRule):
         _check_count(self, self.count, 1)
 
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
-        return np.arange(1, self.count + 1) / self.count, np.full(self.count, 1 / self.count), None
+        n = int(self.count)
+        return np.arange(1, n + 1) / n, np.full(n, 1 / n), None
 
 
 @final
@@ -101,10 +108,11 @@ class RiemannLeft(FixedRule):
     count: int
 
     def __post_init__(self) -> None:
-        _check_count(self, self.count, 2)
+        _check_count(self, self.count, 1)
 
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
-        return np.arange(self.count) / self.count, np.full(self.count, 1 / self.count), None
+        n = int(self.count)
+        return np.arange(n) / n, np.full(n, 1 / n), None
 
 
 @final
@@ -115,10 +123,11 @@ class RiemannMiddle(FixedRule):
     count: int
 
     def __post_init__(self) -> None:
-        _check_count(self, self.count, 2)
+        _check_count(self, self.count, 1)
 
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
-        return (np.arange(self.count) + 0.5) / self.count, np.full(self.count, 1 / self.count), None
+        n = int(self.count)
+        return (np.arange(n) + 0.5) / n, np.full(n, 1 / n), None
 
 
 @final
@@ -135,6 +144,7 @@ class Trapezoid(FixedRule):
         _check_count(self, self.count, 2)
 
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
-        w = np.full(self.count, 1 / (self.count - 1))
+        n = int(self.count)
+        w = np.full(n, 1 / (n - 1))
         w[[0, -1]] /= 2
-        return np.linspace(0, 1, self.count), w, None
+        return np.linspace(0, 1, n), w, None

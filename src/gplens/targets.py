@@ -8,6 +8,7 @@ from typing import final
 
 from torch import Tensor
 
+from gplens.adapters.numbers import as_float
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.expectations.expectation import Expectation
 from gplens.expectations.hyperparameters import over_hyperparameters
@@ -88,14 +89,15 @@ class Exceeds(Target):
     threshold: float | int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.threshold, float | int) or not isfinite(self.threshold):
-            raise ValueError(f"Exceeds: expected a finite threshold, got {self.threshold}.")
+        threshold = as_float(self.threshold)
+        if threshold is None or not isfinite(threshold):
+            raise ValueError(f"Exceeds: expected a finite number as the threshold, got {self.threshold!r}.")
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
         exceeds = _required(likelihood, self).exceeds
         if exceeds is None:
             raise ValueError(_not_given(likelihood, "P(y > t|f)", "target=gplens.targets.Custom(g) with your own g"))
-        return exceeds(self.threshold)
+        return exceeds(float(self.threshold))
 
 
 @final

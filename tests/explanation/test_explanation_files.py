@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from safetensors.torch import save as to_bytes
 
 from explanations import EVERY_EXPLANATION, all_tensors, single
 from gplens import Explanation
+from gplens.explanation.storage import BLANK, with_checksum
 from messages import naming
 
 
@@ -99,12 +101,16 @@ def _header(path: Path) -> dict[str, object]:
     return json.loads(json.loads(path.read_bytes()[8 : 8 + size])["__metadata__"]["gplens"])
 
 
+def _replace(path: Path, header: dict[str, object], tensors: dict[str, torch.Tensor]) -> None:
+    """Write a file whose checksum holds."""
+    path.write_bytes(with_checksum(to_bytes(tensors, metadata={"gplens": json.dumps(header), "checksum": BLANK})))
+
+
 def test_a_newer_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "e"
     single().save(path)
-    header = {**_header(path), "format_version": 99}
-    save_file(load_file(path), path, metadata={"gplens": json.dumps(header)})
-    with pytest.raises(ValueError, match=naming(path, "format", 99, 1, "gplens")):
+    _replace(path, {**_header(path), "format_version": 99}, load_file(path))
+    with pytest.raises(ValueError, match=naming(path, "format", 99, 2, "gplens")):
         Explanation.load(path)
 
 
@@ -113,7 +119,7 @@ def test_a_file_that_lacks_a_tensor_is_refused(tmp_path: Path) -> None:
     single().save(path)
     header, tensors = _header(path), load_file(path)
     del tensors["values"]
-    save_file(tensors, path, metadata={"gplens": json.dumps(header)})
+    _replace(path, header, tensors)
     with pytest.raises(ValueError, match=naming(path, "'values'")):
         Explanation.load(path)
 

@@ -22,6 +22,7 @@ class Synthetic(Integrand):
     lengths: Sequence[float]
     stated: Sequence[float] | None = None
     gap_allowed: float = 0.0
+    unknown_kinks: bool = False
 
     @property
     def rows(self) -> int:
@@ -48,6 +49,14 @@ class Synthetic(Integrand):
     @property
     def gap_floor(self) -> Tensor:
         return torch.full_like(self.change, self.gap_allowed)
+
+    @property
+    def smooth(self) -> bool:
+        return not self.unknown_kinks
+
+    @property
+    def kinks(self) -> Tensor:
+        return torch.zeros(self.rows, 1000 if self.unknown_kinks else 0, dtype=torch.float64)
 
     @property
     def length(self) -> Tensor:

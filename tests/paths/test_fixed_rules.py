@@ -41,7 +41,7 @@ def test_weights_of_even_rules_sum_to_one(kind: type[FixedRule]) -> None:
     t, w, _ = kind(7).nodes_and_weights()
     assert len(t) == 7
     assert w.sum() == pytest.approx(1, rel=1e-15)
-    with pytest.raises(ValueError, match=naming(kind.__name__, "count", 1 if kind is RiemannRight else 2, 0)):
+    with pytest.raises(ValueError, match=naming(kind.__name__, "count", 2 if kind is Trapezoid else 1, 0)):
         kind(0)
 
 

@@ -15,7 +15,7 @@ from gplens import Posterior, Stack, explain
 from gplens.kernels import RBF, Matern52, Scale
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Identity, Link, Softmax
-from gplens.paths import gradient
+from gplens.paths import blocks
 from gplens.rules import Adaptive, GaussLegendre, RiemannRight, Rule
 from gplens.targets import EpistemicVariance, Latent, Target
 
@@ -130,7 +130,7 @@ def test_temporaries_do_not_grow_with_the_rows(
     rule: Rule, rows: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten times the rows take no more bytes beside the result, which is written block by block."""
-    monkeypatch.setattr(gradient, "BLOCK", block)
+    monkeypatch.setattr(blocks, "BLOCK", block)
     posterior, X, x0 = model(50, 6)
     options = {"baseline": x0, "likelihood": Exp(), "rule": rule}
     explain(posterior, X, **options)  # A of the posterior is formed on first use

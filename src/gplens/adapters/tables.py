@@ -1,6 +1,6 @@
 """What users pass as a table: arrays, tensors, nested lists, and the frames that narwhals knows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -23,13 +23,17 @@ class Table:
     backend: str | None = None
     """The library of the user's frame: "pandas", "polars", "pyarrow", ...; None for arrays, tensors and lists."""
 
-    def feature_names(self, given: Sequence[str] | None) -> tuple[str, ...]:
+    def feature_names(self, given: Any) -> tuple[str, ...]:
         """Those given, those of the frame, or x0, x1, ..."""
         d = self.values.shape[1]
-        names = tuple(given) if given is not None else self.names or tuple(f"x{i}" for i in range(d))
-        if isinstance(given, str) or len(names) != d or len(set(names)) != d:
-            raise ValueError(f"expected {d} unique feature names, one for each column of X, got {list(names)}.")
-        return names
+        if given is None:
+            names: list[Any] = list(self.names or (f"x{i}" for i in range(d)))
+        else:
+            names = list(given) if isinstance(given, Iterable) else [given]
+        texts = all(isinstance(name, str) for name in names)
+        if isinstance(given, str) or not texts or len(names) != d or len(set(names)) != d:
+            raise ValueError(f"expected {d} unique feature names, one text for each column of X, got {names}.")
+        return tuple(map(str, names))
 
     def check_columns(self, whose: str, names: tuple[str, ...] | None) -> None:
         """Refuse X if its columns have other names, or another order, than those of the model or of the baseline."""

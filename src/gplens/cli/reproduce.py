@@ -38,7 +38,10 @@ def _run(options: argparse.Namespace) -> None:
     try:
         from gplens.experiments.run import run
     except ModuleNotFoundError as cause:
-        raise ImportError(f'The experiments need {cause.name}; pip install "gplens[reproduce]".') from cause
+        raise ImportError(
+            f"expected {cause.name} to be installed for the experiments, got no such module. Install gplens with the "
+            "extra [reproduce]."
+        ) from cause
     folders = {options.experiment: options.output}
     if options.experiment == "all":
         folders = {name: options.output / name for name in EXPERIMENTS}

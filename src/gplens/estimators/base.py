@@ -110,7 +110,7 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         Raises:
             FileNotFoundError, ValueError: the folder is incomplete, damaged, or holds another kind of estimator.
         """
-        from gplens.estimators.saving import load
+        from gplens.estimators.loading import load
 
         estimator = load(Path(folder))
         if not isinstance(estimator, cls):

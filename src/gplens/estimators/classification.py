@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, SupportsIndex, final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from gplens.adapters.numbers import as_int
 from gplens.adapters.reading import read_host_likelihood
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import evaluate
@@ -62,7 +63,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         count = len(self.classes_)
         if count < 2:
             raise ValueError(f"expected y with at least two classes, got one class, {self.classes_[0]!r}.")
-        link = self.link or ("probit" if count == 2 else "softmax")
+        link = ("probit" if count == 2 else "softmax") if self.link is None else self.link
         if link not in LINKS or (link != "softmax" and count > 2):
             raise ValueError(
                 f"link must be 'softmax', or for two classes 'probit' or 'logistic', got link={link!r} with {count} "
@@ -100,7 +101,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         """Positions of outputs that are given by labels, names or positions of classes."""
         if outputs is None:
             return None
-        several = isinstance(outputs, Iterable) and not isinstance(outputs, str)
+        several = isinstance(outputs, Iterable) and not isinstance(outputs, str) and getattr(outputs, "ndim", 1) > 0
         positions = [self._position(output) for output in (outputs if several else [outputs])]
         if self.posterior_.latents > 1:
             return positions
@@ -114,11 +115,12 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def _position(self, output: Any) -> int:
         """The class of a label, a name or a position; an error where label and position disagree."""
-        labels, names = self.classes_.tolist(), self.class_names
-        candidates = {labels.index(output)} if output in labels else set()
-        candidates |= {names.index(output)} if output in names else set()
-        if isinstance(output, SupportsIndex) and 0 <= int(output) < len(labels):
-            candidates.add(int(output))
+        labels, names, number = self.classes_.tolist(), self.class_names, as_int(output)
+        label = output.item() if isinstance(output, np.generic | np.ndarray | Tensor) and output.ndim == 0 else output
+        candidates = {labels.index(label)} if label in labels else set()
+        candidates |= {names.index(label)} if label in names else set()
+        if number is not None and 0 <= number < len(labels):
+            candidates.add(number)
         if len(candidates) != 1:
             clash = "can be a label or a position" if candidates else "is neither a label, a name nor a position"
             raise ValueError(f"expected one of the classes {list(names)}, got {output!r}, which {clash}; pass a name.")

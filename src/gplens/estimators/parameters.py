@@ -7,6 +7,7 @@ from jaxtyping import Float
 from sklearn.utils import check_random_state
 from torch import Tensor
 
+from gplens.adapters.numbers import as_int
 from gplens.estimators.gp_models import KERNELS
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.rows import PLACEMENTS, typical_distance
@@ -51,23 +52,28 @@ class Design:
     training: Training
     seed: int
 
-    def __post_init__(self) -> None:
-        if self.kernel not in KERNELS:
-            raise ValueError(f"kernel must be one of {sorted(KERNELS)}, got kernel={self.kernel!r}.")
-        if self.inducing not in PLACEMENTS:
-            raise ValueError(f"inducing must be one of {sorted(PLACEMENTS)}, got inducing={self.inducing!r}.")
-        if self.inducing_points < 1:
-            raise ValueError(f"inducing_points must be 1 or more, got inducing_points={self.inducing_points}.")
-
     @staticmethod
     def of(parameters: SharedParameters, *, shared: bool = True) -> "Design":
         """The design that an estimator's parameters ask for."""
+        kernel, inducing = parameters.kernel, parameters.inducing
+        if not isinstance(kernel, str) or kernel not in KERNELS:
+            raise ValueError(
+                f"kernel must be one of {sorted(KERNELS)}, got kernel={kernel!r}. A model with another kernel is "
+                "fitted with GPyTorch, BoTorch or scikit-learn and passed to gplens.explain."
+            )
+        if not isinstance(inducing, str) or inducing not in PLACEMENTS:
+            raise ValueError(f"inducing must be one of {sorted(PLACEMENTS)}, got inducing={inducing!r}.")
+        points = as_int(parameters.inducing_points)
+        if points is None or points < 1:
+            raise ValueError(
+                "inducing_points must be a whole number of 1 or more, got "
+                f"inducing_points={parameters.inducing_points!r}."
+            )
         training = Training() if parameters.training is None else parameters.training
         if not isinstance(training, Training):
             raise TypeError(f"expected training=gplens.estimators.Training(...) or None, got training={training!r}.")
         seed = int(check_random_state(parameters.random_state).randint(2**31 - 1))
-        points, inducing = parameters.inducing_points, parameters.inducing
-        return Design(parameters.kernel, parameters.ard, points, inducing, shared, training, seed)
+        return Design(kernel, parameters.ard, points, inducing, shared, training, seed)
 
     def typical(self, X: Float[Tensor, "n d"]) -> float:
         """The typical distance of rows, at which lengthscales start."""

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem, fit_exact, fit_sparse, gaussian_noise
 from gplens.estimators.likelihoods import log_normal
@@ -46,7 +47,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         inputs, targets = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
         design, scaling, (shift, scale) = Design.of(self), scaling_of(self.scaling, inputs), _centre(targets)
-        if len(inputs) <= self.exact_rows:
+        if (limit := as_float(self.exact_rows)) is None:
+            raise ValueError(f"exact_rows must be a number of rows, got exact_rows={self.exact_rows!r}.")
+        if len(inputs) <= limit:
             fit = fit_exact(design, inputs, targets, scaling, shift=shift, scale=scale)
         else:
             problem = Problem((targets - shift) / scale, gaussian_noise(0.1), _sites, shift=shift, scale=scale)

@@ -7,33 +7,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import gpytorch
 import numpy as np
 import torch
-from gpytorch.constraints import Positive
-from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood, SoftmaxLikelihood
-from safetensors import SafetensorError
-from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.estimators.base import GPEstimator
-from gplens.estimators.classification import GPClassifier
-from gplens.estimators.count_regression import GPCountRegressor
-from gplens.estimators.fitting import Fit
-from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
-from gplens.estimators.likelihoods import Logistic, LogPoisson, SquaredScale
-from gplens.estimators.regression import GPRegressor
-from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
-from gplens.estimators.variance_regression import GPVarianceRegressor
-from gplens.explanation.files import write
+from gplens.estimators.gp_models import Exact
+from gplens.explanation.storage import BLANK, with_checksum, write
 
 FORMAT = "gplens estimator"
-VERSION = 1
+VERSION = 2
+"""The JSON of version 1 has no checksum. Its folders are read, with a warning."""
 JSON = "model.json"
-ESTIMATORS = {kind.__name__: kind for kind in (GPRegressor, GPCountRegressor, GPVarianceRegressor, GPClassifier)}
-OPTIONS = {kind.__name__: kind for kind in (Training, Adam, NaturalGradients, Cosine, Constant, EarlyStopping)}
 
 
 def save(estimator: GPEstimator, folder: Path) -> None:
@@ -45,25 +32,15 @@ def save(estimator: GPEstimator, folder: Path) -> None:
     content = to_bytes(_tensors(estimator))
     digest = hashlib.sha256(content).hexdigest()
     name = f"{digest[:16]}.safetensors"
+    header = _json(_header(estimator, name, digest))
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"expected the name of a folder, got {folder}, which is a file. Choose another name.")
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / name, content)
-    write(folder / JSON, json.dumps(_header(estimator, name, digest), indent=2, allow_nan=False).encode())
+    write(folder / JSON, header)
     for old in folder.glob("*.safetensors"):
         if old.name != name:
             old.unlink()
-
-
-def load(folder: str | Path) -> GPEstimator:
-    """Read a fitted estimator from a folder that `save` wrote.
-
-    Raises:
-        FileNotFoundError: a file is missing.
-        ValueError: a file is damaged, of another kind, or of a newer version of gplens.
-    """
-    header = _read_header(Path(folder) / JSON)
-    tensors = _read_tensors(Path(folder) / header["tensors"], header["sha256"])
-    estimator = ESTIMATORS[header["estimator"]](**{k: _decode(v) for k, v in header["parameters"].items()})
-    return _fill(estimator, header, tensors)
 
 
 def _tensors(estimator: GPEstimator) -> dict[str, Tensor]:
@@ -82,6 +59,7 @@ def _header(estimator: GPEstimator, name: str, digest: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": VERSION,
+        "checksum": BLANK,
         "versions": {package: version(package) for package in packages},
         "estimator": type(estimator).__name__,
         "parameters": {key: _encode(value) for key, value in estimator.get_params(deep=False).items()},
@@ -106,84 +84,11 @@ def _encode(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _decode(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    fields = {key: _decode(part) for key, part in value.items() if key != "type"}
-    return OPTIONS[value["type"]](**fields)
-
-
-def _read_header(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise FileNotFoundError(f"expected a folder that save() wrote, got {path.parent} without {path.name}.")
+def _json(header: dict[str, Any]) -> bytes:
+    """The header with its checksum."""
     try:
-        header = json.loads(path.read_text())
-    except ValueError as cause:
+        return with_checksum(json.dumps(header, indent=2, allow_nan=False).encode())
+    except (TypeError, ValueError) as cause:
         raise ValueError(
-            f"expected JSON, got a damaged or other file {path} ({cause}); save the model again."
+            f"expected parameters and labels that JSON can hold (numbers, texts, True, False), got others ({cause})."
         ) from cause
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"expected the JSON of a model that save() wrote, got other JSON in {path}.")
-    if header["format_version"] > VERSION:
-        got = header["format_version"]
-        raise ValueError(f"expected a format up to {VERSION}, got format {got} in {path}; update gplens.")
-    return header
-
-
-def _read_tensors(path: Path, digest: str) -> dict[str, Tensor]:
-    if not path.is_file():
-        raise FileNotFoundError(f"expected {path.name} in {path.parent}, found none; copy the whole folder.")
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise ValueError(
-            f"expected the SHA-256 that {JSON} gives for {path}, got another for its {len(content)} bytes: the file is "
-            "damaged; save the model again."
-        )
-    try:
-        return from_bytes(content)
-    except SafetensorError as cause:
-        raise ValueError(f"expected a safetensors file, got {path} ({cause}); save the model again.") from cause
-
-
-def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) -> GPEstimator:
-    """Set the fitted attributes from what the files hold."""
-    estimator.n_features_in_ = header["features"]
-    if header["feature_names"] is not None:
-        estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    if header["classes"] is not None:
-        kind = header["classes"]["dtype"]
-        estimator.classes_ = np.array(header["classes"]["labels"], dtype=object if kind == "|O" else kind)
-    likelihood = _likelihood(header["likelihood"], tensors)
-    model = _exact(header, tensors, likelihood) if "X" in tensors else _sparse(header, tensors)
-    for module, prefix in ((model, "model."), (likelihood, "likelihood.")):
-        state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-        module.load_state_dict(state)
-        module.eval().requires_grad_(False)
-    estimator._finish(Fit(model, likelihood, header["training"]), tensors["mean_input"])
-    return estimator
-
-
-def _likelihood(name: str, tensors: dict[str, Tensor]) -> gpytorch.likelihoods.Likelihood:
-    counts = [len(tensor) for key, tensor in tensors.items() if key.endswith("variational_mean")]
-    makers = {
-        "GaussianLikelihood": lambda: GaussianLikelihood(noise_constraint=Positive()),
-        "LogPoisson": LogPoisson,
-        "SquaredScale": lambda: SquaredScale(0.0),
-        "BernoulliLikelihood": BernoulliLikelihood,
-        "Logistic": Logistic,
-        "SoftmaxLikelihood": lambda: SoftmaxLikelihood(num_classes=counts[0], mixing_weights=False),
-    }
-    return makers[name]().double()
-
-
-def _exact(header: dict[str, Any], tensors: dict[str, Tensor], likelihood: Any) -> Exact:
-    kernel = kernel_of(header["kernel"], header["features"], None)
-    return Exact(tensors["X"], tensors["y"], likelihood, kernel, prior_mean(None, 0.0)).double()
-
-
-def _sparse(header: dict[str, Any], tensors: dict[str, Tensor]) -> Sparse:
-    named = {name.rpartition(".")[2]: tensor for name, tensor in tensors.items()}
-    a, Z = named["variational_mean"], named["inducing_points"]
-    latents, kernels = (len(tensor) if tensor.ndim == axes else None for tensor, axes in ((a, 2), (Z, 3)))
-    kernel = kernel_of(header["kernel"], header["features"], kernels)
-    return Sparse(Z, kernel, prior_mean(latents, 0.0), latents=latents, jitter=header["jitter"]).double()

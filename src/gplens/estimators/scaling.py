@@ -70,9 +70,9 @@ def none(X: Float[Tensor, "n d"]) -> Scaling:
 SCALINGS = {"columns": columns, "table": table, "none": none}
 
 
-def scaling_of(name: str, X: Float[Tensor, "n d"]) -> Scaling:
+def scaling_of(name: Any, X: Float[Tensor, "n d"]) -> Scaling:
     """The scaling of this name for a table."""
-    if name not in SCALINGS:
+    if not isinstance(name, str) or name not in SCALINGS:
         raise ValueError(f"scaling must be one of {sorted(SCALINGS)}, got scaling={name!r}.")
     return SCALINGS[name](X)
 

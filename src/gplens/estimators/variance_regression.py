@@ -1,6 +1,7 @@
 """Regression of a variance."""
 
 from dataclasses import KW_ONLY, dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any, final
 
@@ -12,6 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, fit_sparse
@@ -52,13 +54,14 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         scale = float(observed.square().mean().sqrt())
         if scale == 0:
             raise ValueError(f"expected some y other than zero, got {len(observed)} zeros.")
-        if not self.floor > 0:
-            raise ValueError(f"floor must be above zero, got floor={self.floor}.")
-        likelihood = SquaredScale(self.floor)
+        floor = as_float(self.floor)
+        if floor is None or not 0 < floor < inf:
+            raise ValueError(f"floor must be a finite number above zero, got floor={self.floor!r}.")
+        likelihood = SquaredScale(floor)
         problem = Problem(observed / scale, likelihood, _sites, mean=0.8, variance=0.25, concave=False, scale=scale)
         design, scaling = Design.of(self), scaling_of(self.scaling, inputs)
         fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(replace(fit, likelihood=SquaredScale(self.floor * scale**2)), average(inputs))
+        self._finish(replace(fit, likelihood=SquaredScale(floor * scale**2)), average(inputs))
         self._warn_if_interrupted()
         return self
 

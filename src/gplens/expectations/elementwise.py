@@ -62,6 +62,11 @@ class ExpectedLink(Elementwise):
         link = self.links[output if len(self.links) > 1 else 0]
         return link if link.exact else None
 
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
+        if not any(link.needs_variance for link in self.links):
+            return None
+        return resolution_of(self.links, marginals.m, marginals.v)
+
     def slopes(
         self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
     ) -> Float[Tensor, "s o l q"]:
@@ -92,6 +97,15 @@ def moments_of(
         return links[0].moments(m, v)
     by_output = [links[c].moments(m[:, i], v[:, i]) for i, c in enumerate(outputs)]
     return Moments(*(torch.stack(parts, dim=1) for parts in zip(*by_output, strict=True)))
+
+
+def resolution_of(
+    links: tuple[Link, ...], m: Float[Tensor, "b c q"], v: Float[Tensor, "b c q"]
+) -> Float[Tensor, "b c q"]:
+    """That of each latent function's own link."""
+    if len(links) == 1:
+        return links[0].resolution(m, v)
+    return torch.stack([link.resolution(m[:, c], v[:, c]) for c, link in enumerate(links)], dim=1)
 
 
 class Variance(Elementwise):
@@ -132,6 +146,10 @@ class TotalVariance(Variance):
 
     def select(self, outputs: tuple[int, ...]) -> "TotalVariance":
         return TotalVariance(_selected(self.mean, outputs), _selected(self.second, outputs))
+
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"]:
+        m, v = marginals.m, marginals.v
+        return torch.minimum(resolution_of(self.mean, m, v), resolution_of(self.second, m, v))
 
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         """psi_m = E second' - 2 E g E g',  psi_v = 1/2 E second'' - E g E g''."""

@@ -75,6 +75,13 @@ class Expectation(ABC):
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """psi, psi_m and psi_v of the outputs asked for."""
 
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
+        """The change of each latent mean over which psi may take another course (4.10), as for a link.
+
+        None if psi needs no nodes beyond those of the latent functions, or if nothing is known.
+        """
+        return None
+
     def names(self, latents: int) -> tuple[str, ...]:
         """The names of the outputs."""
         return tuple(f"output {i}" for i in range(self.count(latents)))

@@ -50,6 +50,9 @@ class HyperparameterAverage(Expectation):
         selected = HyperparameterAverage(self.expectation.select(latents), tuple(self.draws[o] for o in outputs))
         return process.select(latents), selected, tuple(range(len(outputs)))
 
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
+        return self.expectation.resolution(marginals)
+
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         value, by_m, by_v = self.expectation.partials(marginals, _all_latents(marginals))
         M = averages(self.draws, outputs, value)
@@ -76,6 +79,9 @@ class HyperparameterVariance(Expectation):
 
     def count(self, latents: int) -> int:
         return len(self.draws)
+
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
+        return self.variance.resolution(marginals)
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """psi_s' = 1/S (variance_s' + 2 (mean_s - mean) mean_s')."""

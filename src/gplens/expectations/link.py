@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -29,6 +30,11 @@ class PairMoments(NamedTuple):
     E22: Float[Tensor, "b q q"]
 
 
+def beside_a_step(distance: Batch, variance: Batch) -> Batch:
+    """The resolution of a link that is steep in one place only: its width there, and more with the distance to it."""
+    return torch.sqrt(variance + (distance / 4) ** 2)
+
+
 class Link(ABC):
     """g(f), the expected observation given the latent value f, and its moments under f ~ N(m, v).
 
@@ -49,6 +55,14 @@ class Link(ABC):
     @abstractmethod
     def moments(self, m: Batch, v: Batch) -> Moments:
         """E g, E g', E g'' under N(m, v), for v >= 0  (2.1)."""
+
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        """The change of m over which the moments may take another course (4.10), > 0 and as large as can be said.
+
+        sqrt(v) holds for any g, whose moments are smooth on the scale of f's own spread. Between two points it may fall
+        by a quarter of the distance between them, not more, so that no steep place hides between points.
+        """
+        return torch.sqrt(v)
 
     @abstractmethod
     def derivative(self, f: Batch) -> Batch:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.expectations.link import Link
@@ -35,6 +37,11 @@ class OneVsRest(Expectation):
 
     def names(self, latents: int) -> tuple[str, ...]:
         return tuple(self.classes[i] if self.classes else f"class {i}" for i in range(self.count(latents)))
+
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"]:
+        """A quotient of small probabilities changes faster than they do: their logarithm has the slope of (m/sd)^2."""
+        sd = torch.sqrt(1 + marginals.v)
+        return sd / (1 + marginals.m.abs() / sd)
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """d psi_c/dp_j = (delta_cj - psi_c)/sum, times the moments of the link  (2.14)."""

@@ -32,7 +32,10 @@ Labels = Int[Tensor, " b"]
 def check_captum() -> None:
     """Raise ImportError if Captum is missing; called before the work, not after it."""
     if find_spec("captum") is None:
-        raise ImportError('The comparison with Captum needs captum; pip install "gplens[captum]".')
+        raise ImportError(
+            "expected captum to be installed for the comparison, got no such module. Install gplens with the extra "
+            "[captum]."
+        )
 
 
 def integrated_gradients(process: Process, X: Images, labels: Labels, rule: Rule | None = None) -> Images:

@@ -49,8 +49,12 @@ def _columns(e: Explanation) -> dict[str, Any]:
 
 def to_shap(explanation: Explanation, level: float) -> "shap.Explanation":
     """Values (b, d), or (b, d, c): shap has outputs last. With bounds if the posterior distribution is known."""
-    import shap
-
+    try:
+        import shap
+    except ModuleNotFoundError as cause:
+        raise ImportError(
+            f"expected shap to be installed for to_shap(), got no module {cause.name}. Run pip install shap."
+        ) from cause
     e = explanation
     has_interval = e.spread is not None and e.spread.has_interval
     lower, upper = map(_outputs_last, e.interval(level)) if has_interval else (None, None)

@@ -1,22 +1,22 @@
 """Explanations as files: tensors in the safetensors format, everything else as JSON in its header."""
 
-import json
-import os
-from collections.abc import Iterator
-from dataclasses import asdict
+import warnings
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
+from jaxtyping import jaxtyped
 from torch import Tensor
 
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
+from gplens.explanation.storage import DamageError, pack, unpack, write
 
 FORMAT = "gplens explanation"
-VERSION = 1
+VERSION = 2
+"""Version 1 has no checksum. Its files are read, with a warning."""
 OF_SPREAD = {"std": "std", "std_error": "std_error", "covariance": "covariance", "draws": "draws"}
 OF_SPREAD["spread_converged"] = "converged"
 """Names of the spread's tensors in a file, and in the spread."""
@@ -39,73 +39,97 @@ def save(explanation: Explanation, path: Path) -> None:
     tensors = explanation.tensors()
     if spread is not None:
         tensors |= {name: spread.tensors()[field] for name, field in OF_SPREAD.items() if field in spread.tensors()}
-    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write(path, to_bytes(contiguous, metadata={"gplens": json.dumps(header)}))
+    write(path, pack(header, tensors))
 
 
 def load(path: Path) -> Explanation:
     """Read, after checking that the file is whole, an explanation, and not newer than this version."""
-    if not path.is_file():
-        raise FileNotFoundError(f"expected a file that Explanation.save wrote, got {path}, which does not exist.")
-    try:
-        with safe_open(path, framework="pt") as file:
-            header, tensors = _header(file.metadata(), path), dict(_tensors(file))
-    except SafetensorError as cause:
-        raise ValueError(
-            f"expected a file that Explanation.save wrote, got {path}, which is damaged or of another kind ({cause})."
-        ) from cause
-    return _explanation(header, tensors, path)
-
-
-def _tensors(file: Any) -> Iterator[tuple[str, Tensor]]:
-    for name in file.keys():  # noqa: SIM118 (not a mapping)
-        yield name, file.get_tensor(name)
-
-
-def _header(metadata: dict[str, str] | None, path: Path) -> dict[str, Any]:
-    header = json.loads((metadata or {}).get("gplens", "{}"))
-    if header.get("format") != FORMAT:
-        raise ValueError(f"expected a file that Explanation.save wrote, got {path}, another safetensors file.")
-    if header["format_version"] > VERSION:
-        got = header["format_version"]
-        raise ValueError(f"expected format {VERSION} or older, got {path} of format {got}. Update gplens.")
-    return header
-
-
-def _explanation(header: dict[str, Any], tensors: dict[str, Tensor], path: Path) -> Explanation:
-    provenance = dict(header["provenance"])
-    provenance["notes"] = tuple(provenance["notes"])
-    outputs = header["output_names"]
-    of_spread = {field: tensors.pop(name) for name, field in OF_SPREAD.items() if name in tensors}
-    spread = None
-    if of_spread:
-        given = {"std": None, **of_spread}
-        spread = Spread(**given, joint_draws=header["joint_draws"], gaussian=header["gaussian"])  # pyright: ignore
-    try:
-        return Explanation(
-            **{"error": None, "converged": None, **tensors},  # pyright: ignore[reportArgumentType]
-            feature_names=tuple(header["feature_names"]),
-            output_names=None if outputs is None else tuple(outputs),
-            provenance=Provenance(**provenance),
-            background=header["background"],
-            spread=spread,
-            frame_backend=header.get("frame_backend"),
+    expected = "expected a file that Explanation.save wrote, got"
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"{expected} {path}, which is a folder. Name a file in it, or read the folder of a model with "
+            "gplens.estimators.load."
         )
-    except TypeError as cause:
-        raise ValueError(f"expected all parts of an explanation, got {path}, which lacks some ({cause}).") from cause
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one: beside the target, flushed, then renamed."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"expected an existing folder for {path.name}, got {path.parent}. Create it first.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    if not path.is_file():
+        raise FileNotFoundError(f"{expected} {path}, which does not exist.")
     try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+        header, tensors = unpack(path.read_bytes(), FORMAT, VERSION)
+        explanation = _explanation(header, tensors)
+    except DamageError as damage:
+        raise ValueError(f"{expected} {path}, {damage}.") from damage
+    if header["format_version"] == 1:
+        warnings.warn(
+            f"{path} has format 1, which has no checksum: damage to its numbers would not be noticed. If the numbers "
+            "are right, Explanation.load(path).save(path) adds a checksum.",
+            stacklevel=3,
+        )
+    return explanation
+
+
+def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanation:
+    """The parts of a file put together, after a check that all are there and of the right kind and shape."""
+    of_spread = {field: tensors.pop(name) for name, field in OF_SPREAD.items() if name in tensors}
+    try:
+        provenance: dict[str, Any] = {**header["provenance"], "notes": tuple(header["provenance"]["notes"])}
+        names = {name: header[name] for name in ("feature_names", "output_names")}
+        parts: dict[str, Any] = {name: None if given is None else tuple(given) for name, given in names.items()}
+        parts |= {"background": header["background"], "frame_backend": header.get("frame_backend")}
+        flags = {name: header[name] for name in ("joint_draws", "gaussian")}
+    except (KeyError, TypeError) as cause:
+        raise DamageError(f"whose header lacks a part, or has one of another kind ({cause})") from cause
+    spread: dict[str, Any] = {"std": None, **of_spread, **flags}
+    parts |= {"error": None, "converged": None, **tensors, "spread": None}
+    _check_parts(Provenance, provenance)
+    parts["provenance"] = Provenance(**provenance)
+    _check_parts(Spread, spread)
+    _check_parts(Explanation, parts)
+    _check_shapes({**_types(Spread, spread), **_types(Explanation, parts)})
+    _check_lengths(parts)
+    return Explanation(**{**parts, "spread": Spread(**spread) if of_spread else None})
+
+
+def _check_parts(kind: type[Any], parts: dict[str, Any]) -> None:
+    """The parts are those of a dataclass, and each is of the type of its field."""
+    required = {field.name for field in fields(kind) if field.default is MISSING}
+    types = _types(kind, parts)
+    if names := sorted(parts.keys() - types.keys() | required - parts.keys()):
+        raise DamageError(f"which lacks, or has beside the parts of an explanation, {names}")
+    for name, (part, expected) in types.items():
+        if not _is(part, expected):
+            raise DamageError(f"whose part {name!r} is of another kind: {_shown(part)}")
+
+
+def _types(kind: type[Any], parts: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Each part with the type of its field in a dataclass."""
+    return {field.name: (parts[field.name], field.type) for field in fields(kind) if field.name in parts}
+
+
+def _is(part: Any, kind: Any) -> bool:
+    """isinstance for unions and tuples of texts too."""
+    if isinstance(kind, UnionType):
+        return any(_is(part, member) for member in get_args(kind))
+    if get_origin(kind) is tuple:
+        return isinstance(part, tuple) and all(isinstance(entry, str) for entry in part)
+    return isinstance(part, kind)
+
+
+def _check_shapes(types: dict[str, tuple[Any, Any]]) -> None:
+    """Tensors whose axes have the lengths that the same letters have in the others."""
+    with jaxtyped("context"):
+        for name, (part, kind) in types.items():
+            if isinstance(part, Tensor) and not isinstance(part, kind):
+                raise DamageError(f"whose part {name!r} does not fit the others: {_shown(part)}")
+
+
+def _shown(part: Any) -> str:
+    return f"{part.dtype} {tuple(part.shape)}" if isinstance(part, Tensor) else repr(part)
+
+
+def _check_lengths(parts: dict[str, Any]) -> None:
+    """Lengths that the axes do not give."""
+    values, axes = parts["values"], [parts["output_names"], parts["feature_names"]]
+    named = tuple(len(names) for names in axes if names is not None)
+    if values.shape[1:] != named:
+        raise DamageError(f"whose values of shape {tuple(values.shape)} do not fit names of {named}")
+    if not parts["background"] and len(parts["baseline"]) != len(values):
+        raise DamageError(f"which has {len(parts['baseline'])} baselines for {len(values)} inputs")

@@ -5,12 +5,11 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, final
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.explanation.provenance import Provenance
-from gplens.explanation.selection import group_columns, output_index, single_members, sum_groups
+from gplens.explanation.selection import group_columns, output_index, row_indices, single_members, sum_groups
 from gplens.explanation.spread import Spread
 
 if TYPE_CHECKING:
@@ -92,14 +91,10 @@ class Explanation:
         return self.values.shape[0]
 
     def __getitem__(self, rows: int | slice | Sequence[int] | Tensor) -> "Explanation":
-        """The explanation of some of the inputs; all axes stay."""
+        """The explanation of some of the inputs, by number, slice, several numbers or mask; all axes stay."""
         if isinstance(rows, tuple):
             raise TypeError("expected an index of inputs, explanation[i], got several. Take features from .values.")
-        if isinstance(rows, int):
-            rows = [range(len(self))[rows]]
-        elif not isinstance(rows, slice):
-            rows = torch.as_tensor(rows).reshape(-1)
-            rows = rows if rows.numel() else rows.long()  # an empty list has no dtype of its own
+        rows = row_indices(rows, len(self))
         chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items() if name in BY_ROW}
         chosen["baseline"] = self.baseline if self.background else self.baseline[rows]
         return replace(self, **chosen, spread=None if self.spread is None else self.spread.rows(rows))

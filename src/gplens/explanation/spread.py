@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from gplens.adapters.numbers import as_float
+
 Values = Float[Tensor, "b *c d"]
 ASK_FOR_DRAWS = "Pass explain(uncertainty=gplens.Samples(1000, seed=0))."
 
@@ -89,9 +91,10 @@ class Spread:
 
     def interval(self, values: Values, level: float) -> tuple[Values, Values]:
         """The central interval of posterior probability `level`: quantiles of draws, or of a Gaussian that is exact."""
-        if not 0 < level < 1:
-            raise ValueError(f"expected a level between 0 and 1, such as 0.9, got {level}.")
-        tail = (1 - level) / 2
+        probability = as_float(level)
+        if probability is None or not 0 < probability < 1:
+            raise ValueError(f"expected a level between 0 and 1, such as 0.9, got {level!r}.")
+        tail = (1 - probability) / 2
         if self.draws is not None and not self.gaussian:
             return _quantile(self.draws, tail), _quantile(self.draws, 1 - tail)
         std = self._gaussian_std("an interval")

@@ -1,14 +1,16 @@
 """Captum's `attribute` call, with the exact attributions of a Gaussian process behind it."""
 
-from operator import index
-from typing import Any, SupportsIndex, final
+from collections.abc import Iterable
+from typing import Any, final
 
+import numpy as np
 import torch
 from captum.attr import GradientAttribution
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens import rules
+from gplens.adapters.numbers import as_int
 from gplens.explain import explain
 from gplens.explanation import Explanation
 from gplens.rules import Rule
@@ -155,15 +157,13 @@ def _selected(explanation: Explanation, target: Any) -> tuple[Float[Tensor, "b d
 
 
 def _indices(target: Any, rows: int, outputs: int) -> Int[Tensor, " b"]:
-    given = target.flatten().tolist() if isinstance(target, Tensor) else target
-    each = [given] if isinstance(given, SupportsIndex) else list(given or ())
+    given = target.flatten() if isinstance(target, Tensor | np.ndarray) else target
+    each = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     each = [output[0] if isinstance(output, tuple) and len(output) == 1 else output for output in each]  # (2,) as 2
-    fits = len(each) in (1, rows) and all(
-        isinstance(output, SupportsIndex) and 0 <= index(output) < outputs for output in each
-    )
-    if not fits:
+    numbers = [number for output in each if (number := as_int(output)) is not None]
+    if len(each) not in (1, rows) or len(numbers) < len(each) or not all(0 <= number < outputs for number in numbers):
         raise ValueError(
             f"expected a target below {outputs}, the number of outputs, or a list of {rows}, one for each input, got "
             f"{target!r}."
         )
-    return torch.tensor([index(output) for output in each]).expand(rows)
+    return torch.tensor(numbers).expand(rows)

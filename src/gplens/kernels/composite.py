@@ -32,6 +32,9 @@ class Scale(Kernel):
     def autograd(self) -> bool:
         return self.kernel.autograd
 
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line, Z)
+
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
 
@@ -79,12 +82,14 @@ class Compound(Kernel):
     join_lengths: ClassVar[Callable[[Tensor, Tensor], Tensor]]
 
     def __post_init__(self) -> None:
-        for kernel in self.kernels:
-            check_kernel(kernel)
+        check_kernel(*self.kernels)
 
     @property
     def autograd(self) -> bool:
         return any(kernel.autograd for kernel in self.kernels)
+
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return torch.cat([kernel.kinks(line, Z) for kernel in self.kernels], dim=1)
 
     def parts(self) -> tuple[Kernel, ...]:
         return tuple(part for kernel in self.kernels for part in kernel.parts())
@@ -150,6 +155,9 @@ class ActiveDimensions(Kernel):
     @property
     def autograd(self) -> bool:
         return self.kernel.autograd
+
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line.columns(self.dims), Z[:, self.dims])
 
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()

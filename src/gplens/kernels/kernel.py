@@ -40,6 +40,15 @@ class Kernel(ABC):
         """Whether k(x, y) is analytic at x = y. Assumed to be False for kernels that go through autograd."""
         return not self.autograd
 
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        """The places t at which its slope has a kink on every line: a rough kernel of one feature at support points.
+
+        A line passes every support point in a single feature, and hardly ever one in several.
+        """
+        if self.smooth or Z.shape[1] != 1:
+            return line.d.new_empty(len(line.d), 0)
+        return (Z.T - line.x0) / line.d
+
     def parts(self) -> "tuple[Kernel, ...]":
         """The simple kernels that it consists of, at any depth."""
         return (self,)
@@ -141,9 +150,10 @@ class Kernel(ABC):
         return (squared / here).nan_to_num().sqrt().sum()
 
 
-def check_kernel(kernel: Any) -> None:
+def check_kernel(*kernels: Any) -> None:
     """Refuse what is not a kernel of gplens, such as a kernel of another library."""
-    if isinstance(kernel, Kernel):
+    kernel = next((kernel for kernel in kernels if not isinstance(kernel, Kernel)), None)
+    if kernel is None:
         return
     kind = kernel if isinstance(kernel, type) else type(kernel)
     got = f"the class {kind.__name__}" if isinstance(kernel, type) else f"{kind.__module__}.{kind.__name__}"

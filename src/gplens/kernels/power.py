@@ -30,6 +30,9 @@ class Power(Kernel):
     def autograd(self) -> bool:
         return self.kernel.autograd
 
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line, Z)
+
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
 

@@ -12,6 +12,8 @@ from gplens.lines.line import Line, Section
 from gplens.lines.pull_back import Form, Weights
 from gplens.lines.shapes import Batch
 
+FAR = 16.0
+"""Lengthscales from end to end beyond which a line is described from its middle: what cancels is then 1e-16 FAR^2."""
 NodeWeights = Float[Tensor, "b p q n"]
 NodeGradients = Float[Tensor, "b p q d"]
 
@@ -80,26 +82,36 @@ class Radial:
 
     points: Points
     line: Line
+    """As given."""
     x0: Float[Tensor, "#b d"]
-    """Centred, in lengthscales."""
+    """The point of the line from which t counts, centred, in lengthscales: the baseline unless that is far away."""
     d: Float[Tensor, "b d"]
     """In lengthscales."""
+    t: Float[Tensor, "b q"]
+    """The nodes, counted from x0."""
     r2: Float[Tensor, "b q n"]
 
     @staticmethod
     def of(points: Points, line: Line) -> "Radial":
-        """r2(t) = a + 2 b t + c t^2, the coefficients by products over the features."""
-        x0, d, z = (line.x0 - points.centre) / points.scale, line.d / points.scale, points.z
+        """r2(t) = a + 2 b t + c t^2, the coefficients by products over the features.
+
+        Many lengthscales away from the support points a, b and c are large and cancel. The line is then described from
+        its point nearest to their centre (4.3a).
+        """
+        x0, d, t, z = (line.x0 - points.centre) / points.scale, line.d / points.scale, line.t, points.z
+        c = (d**2).sum(1, keepdim=True)
+        if len(d) and float(c.max()) > FAR**2:
+            nearest = (-(x0 * d).sum(1, keepdim=True) / c).nan_to_num(nan=0.0).clamp(0, 1)
+            x0, t = x0 + nearest * d, t - nearest
         a = (x0**2).sum(1, keepdim=True) + points.norm2 - 2 * x0 @ z.T
         b = (x0 * d).sum(1, keepdim=True) - d @ z.T
-        c = (d**2).sum(1, keepdim=True)
-        powers = torch.stack([torch.ones_like(line.t), 2 * line.t, line.t**2], dim=2)
+        powers = torch.stack([torch.ones_like(t), 2 * t, t**2], dim=2)
         r2 = powers @ torch.stack([a.expand_as(b), b, c.expand_as(b)], dim=1)
-        return Radial(points, line, x0, d, r2.clamp_(min=0))  # a sum of squares: negative values are rounding
+        return Radial(points, line, x0, d, t, r2.clamp_(min=0))  # a sum of squares: negative values are rounding
 
     def section(self, h: Profile) -> Section:
         """d_k h = 2 h' (x0 + t d - z)_k / l_k, with the sum over q before any product with features (4.3)."""
-        (profile, slope), points, t = h.jet(self.r2), self.points, self.line.t
+        (profile, slope), points, t = h.jet(self.r2), self.points, self.t
         inverse = (1 / points.scale).expand(len(points.centre))
 
         def pull_back(W: Weights) -> Form:
@@ -122,7 +134,7 @@ class Radial:
         """sum_nm N_nm (x0 + t d - z_n)_k (x0 + s d - z_m)_l with N = A o (D'HD), t and s inside the sums  (5.13a)."""
         D, x0, d, z = 2 * h.slope(self.r2), self.x0, self.d, self.points.z
         C = D if other is self else 2 * h.slope(other.r2)
-        t, s = self.line.t[:, :, None], other.line.t[:, :, None]
+        t, s = self.t[:, :, None], other.t[:, :, None]
         N, N_s = A * (D.mT @ (H @ C)), ((H @ (s * C)) @ A) * D
         over_m, s_over_m, t_over_n = N.sum(2), N_s.sum(1), (((H.mT @ (t * D)) @ A) * C).sum(1)
         by_x0 = _sum(over_m) * x0 + _sum(s_over_m) * d - N.sum(1) @ z

@@ -32,6 +32,9 @@ class Affine(Link):
                 "Check the parameters of the likelihood."
             )
 
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        return self.link.resolution(m, v)
+
     @property
     def exact(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.link.exact

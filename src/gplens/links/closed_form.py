@@ -28,6 +28,9 @@ class Identity(Link):
         check_marginal(m, v)
         return Moments(m, torch.ones_like(m), torch.zeros_like(m))  # (2.2)
 
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        return torch.full_like(m, torch.inf)
+
     def derivative(self, f: Batch) -> Batch:
         return torch.ones_like(f)
 
@@ -50,6 +53,9 @@ class Square(Link):
         """(m^2 + v, 2m, 2)  (2.3)."""
         check_marginal(m, v)
         return Moments(m**2 + v, 2 * m, torch.full_like(m, 2))  # (2.3)
+
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        return torch.full_like(m, torch.inf)
 
     def derivative(self, f: Batch) -> Batch:
         return 2 * f
@@ -75,6 +81,9 @@ class Exp(Link):
         value = torch.exp(m + v / 2)  # (2.4)
         _check_overflow(value, m, v, "E exp(f)")
         return Moments(value, value, value)
+
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        return torch.full_like(m, 2.0)
 
     def derivative(self, f: Batch) -> Batch:
         return torch.exp(f)

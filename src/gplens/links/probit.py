@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.expectations.link import Link, Moments, PairMoments, beside_a_step
 from gplens.lines.shapes import Batch
 from gplens.links.moments.checks import check_joint, check_marginal
 
@@ -47,6 +47,9 @@ class Probit(Link):
         u = a / torch.sqrt(s2)
         slope = torch.exp(-(u**2) / 2) / torch.sqrt(2 * pi * s2)  # (2.5b)
         return Moments(torch.special.ndtr(u), slope, -a / s2 * slope)  # (2.5a), (2.5c)
+
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        return beside_a_step(m - self.shift, self.noise + v)
 
     def derivative(self, f: Batch) -> Batch:
         """N(f; shift, noise)."""
@@ -108,6 +111,9 @@ class ProbitMixture(Link):
         """The weighted moments of the parts  (2.13)."""
         each = [part.moments(m, v) for part in self._parts]
         return Moments(*(self._weighted(list(values)) for values in zip(*each, strict=True)))
+
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        return beside_a_step(m, min(self.noises) + v)
 
     def derivative(self, f: Batch) -> Batch:
         """sum_i w_i N(f; 0, noise_i)."""

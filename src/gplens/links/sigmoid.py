@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.expectations.link import Link, Moments, PairMoments, beside_a_step
 from gplens.lines.shapes import Batch
 from gplens.links.moments.hermite import expect_pairs
 from gplens.links.moments.logistic import expect, terms
@@ -30,6 +30,9 @@ class Sigmoid(Link):
     def moments(self, m: Batch, v: Batch) -> Moments:
         """E g, E g', E g''  (2.6), (2.7)."""
         return expect(m, v, at=sigmoid_at, sharp=step_moments)
+
+    def resolution(self, m: Batch, v: Batch) -> Batch:
+        return beside_a_step(m, 1 + v)
 
     def derivative(self, f: Batch) -> Batch:
         """s' = s(1 - s)."""

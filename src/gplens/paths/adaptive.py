@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integral, Integrand, Rule
-from gplens.paths.panels import LAST, Panels, gain, gauss_kronrod, ratio
+from gplens.paths.integrand import Integral, Integrand, PanelSums, Rule, joined_sums
+from gplens.paths.panels import LAST, Panels, gain, ratio
 
 REACHES = {4: 1.25, 5: 1.75, 7: 3.0}
 """Gauss nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a
@@ -104,7 +103,7 @@ class _Refinement:
         panels: Int[Tensor, " b"],
     ) -> None:
         self.integrand, self.tolerance, self.most, self.rows = integrand, tolerance, most, rows
-        self.pending = Panels.equal(panels)
+        self.pending = Panels.equal(panels) if integrand.kinked else Panels.cut(panels, integrand.kinks[rows])
         self.values: Tensor | None = None
         self.error: Tensor | None = None
         self.worst: Tensor | None = None
@@ -116,7 +115,7 @@ class _Refinement:
         """Rounds until no panel is left that could be improved."""
         order = self._first_order()
         while len(self.pending.owner):
-            unsettled = self._settle(*self._evaluate_pending(order))
+            unsettled = self._settle(self._evaluate_pending(order))
             self.pending, order = self.pending.take(unsettled).refined(order[unsettled])
         assert self.values is not None
         assert self.error is not None
@@ -124,12 +123,14 @@ class _Refinement:
         return _Sums(self.values, self.error, self.worst, self.nodes)
 
     def _first_order(self) -> Int[Tensor, " s"]:
-        """Fewer nodes for shorter panels and larger tolerances."""
+        """Fewer nodes for shorter panels and larger tolerances; a kink may hide from the fewest."""
+        if self.integrand.kinked:
+            return torch.full_like(self.pending.owner, 7)
         length = self.integrand.length[self.rows[self.pending.owner]] * self.pending.width
         limits = [reach * (self.tolerance / 1e-6) ** (0.5 / order) for order, reach in REACHES.items()]
         return torch.tensor([*REACHES, LAST])[torch.bucketize(length, length.new_tensor(limits))]
 
-    def _evaluate_pending(self, order: Int[Tensor, " s"]) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
+    def _evaluate_pending(self, order: Int[Tensor, " s"]) -> PanelSums:
         """All pending panels, those of the same order together."""
         orders = order.unique().tolist()
         if len(orders) == 1:
@@ -137,23 +138,16 @@ class _Refinement:
         masks = [order == nodes for nodes in orders]
         parts = [self._evaluate(self.pending.take(mask), nodes) for nodes, mask in zip(orders, masks, strict=True)]
         back = torch.cat([mask.nonzero()[:, 0] for mask in masks]).argsort()
-        values, difference = (torch.cat(part)[back] for part in zip(*parts, strict=True))
-        return values, difference
+        return joined_sums(parts, back)
 
-    def _evaluate(self, panels: Panels, order: int) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o d"]]:
-        """Kronrod sums of panels, and their difference to the Gauss sums."""
-        t, w, gauss = gauss_kronrod(order)
-        weights = torch.as_tensor(np.stack([w, w - gauss])) * panels.width[:, None, None]
-        t = panels.start[:, None] + panels.width[:, None] * torch.as_tensor(t)
-        sums = self.integrand.sums(self.rows[panels.owner], t, weights)
-        self.nodes.index_add_(0, panels.owner, torch.full_like(panels.owner, t.shape[1]))
-        return sums[:, 0], sums[:, 1]
+    def _evaluate(self, panels: Panels, order: int) -> PanelSums:
+        self.nodes.index_add_(0, panels.owner, torch.full_like(panels.owner, 2 * order + 1))
+        return self.integrand.panel_sums(panels, self.rows[panels.owner], order, self.tolerance)
 
-    def _settle(self, values: Float[Tensor, "s o d"], difference: Float[Tensor, "s o d"]) -> Bool[Tensor, " s"]:
+    def _settle(self, sums: PanelSums) -> Bool[Tensor, " s"]:
         """Add up the panels that are within their share of the tolerance; return which are not."""
-        total = self._added(self.values, values)
-        part = self._gain(total, difference.sum(2))[self.pending.owner]
-        error = difference.abs_().mul_(part[..., None])
+        values, total = sums.values, self._added(self.values, sums.values)
+        error = sums.error if sums.difference is None else sums.error * self._gain(total, sums)[..., None]
         limit, worst = allowed_error(self.integrand, self.rows, total, self.tolerance), error.amax(2)
         excess = ratio(self._added(self.worst, worst), limit).amax(1)
         share = limit[self.pending.owner] * self.pending.width[:, None]
@@ -178,14 +172,17 @@ class _Refinement:
             return settled.index_add(0, owner, pending)
         return settled.index_add(0, owner[chosen], pending[chosen])
 
-    def _gain(self, total: Float[Tensor, "b o d"], difference: Float[Tensor, "s o"]) -> Float[Tensor, "b o"]:
+    def _gain(self, total: Float[Tensor, "b o d"], sums: PanelSums) -> Float[Tensor, "s o"]:
         """How much closer Kronrod's sums are than Gauss's to what the attributions have to add up to  (4.9a)."""
-        change = self.integrand.change[self.rows]
+        owner, change = self.pending.owner, self.integrand.change[self.rows]
+        assert sums.difference is not None
         if not bool(self.integrand.gap_floor.isfinite().all()):
-            return torch.ones_like(change)  # a named approximation does not add up
-        kronrod = total.sum(2) - change
-        gauss = kronrod - torch.zeros_like(kronrod).index_add_(0, self.pending.owner, difference)
-        return gain(kronrod.abs(), gauss.abs())
+            return torch.ones_like(sums.difference)  # a named approximation does not add up
+        kronrod, zero = total.sum(2) - change, torch.zeros_like(change)
+        gauss = kronrod - zero.index_add(0, owner, sums.difference)
+        possible = zero.index_add(0, owner, sums.error.square().sum(2)).sqrt()
+        part = gain(kronrod.abs(), gauss.abs(), possible, smooth=self.integrand.smooth)[owner]
+        return part if sums.steep is None else torch.where(sums.steep[:, None], 1.0, part)
 
     def _may_go_on(self, excess: Float[Tensor, " b"]) -> Bool[Tensor, " b"]:
         """Paths that miss the tolerance, still gain by refinement, and have panels left."""

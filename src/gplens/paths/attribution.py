@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.paths.gradient import PathGradient, numbers_of_a_path, rows_in_a_block
+from gplens.paths.blocks import numbers_of_a_path, rows_in_a_block
+from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
 
 TIGHTENINGS = 2

@@ -1,29 +1,26 @@
-"""The gradient of a target along the lines from baselines to inputs, in blocks of rows (MATH 4.1).
+"""The gradient of a target along the lines from baselines to inputs, in blocks of rows (MATH 4.1)."""
 
-There is one size of blocks of rows, and one estimate of what a row costs. Results do not depend on the
-blocks: they bound the memory of temporaries, and keep these small enough for the caches.
-"""
-
+from collections.abc import Callable
 from typing import final
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gplens.expectations.expectation import Jet
 from gplens.lines.line import Line
-from gplens.paths.integrand import Integrand, Question
-from gplens.processes.process import Process
+from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
+from gplens.paths.integrand import Integrand, PanelSums, Question
+from gplens.paths.node_weights import NodeWeights
+from gplens.paths.panels import Panels, panel_weights
+from gplens.paths.pieces import SteepPanels, is_steep
+from gplens.processes.process import Marginals
+
+Weigh = Callable[[Marginals, Jet, Float[Tensor, "e r q"]], NodeWeights]
+"""The weights of the nodes, from the marginals and the target at the nodes and the weights of a rule."""
 
 ROUNDING = torch.finfo(torch.float64).eps
 """The relative rounding error of a target."""
-BLOCK = 2**26
-"""Bytes of the temporaries of a block. Recipe: benchmarks/blocks.py prints the time over block sizes."""
-HELD = 6
-"""Numbers held at once for each of the `width` of a process: distances, k, its slope, and products with them."""
-SUMS = 10
-"""Numbers that a path holds for each feature and output: x - x0, the sums of two rules, and what is settled."""
-NODES = 48
-"""Numbers that the nodes of a path and their weights take: three for each of sixteen nodes."""
 
 
 @final
@@ -42,7 +39,8 @@ class PathGradient(Integrand):
         # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
         self.directions = x.new_zeros(len(x) + self.shared, x.shape[1])
         torch.sub(x, x0, out=self.directions[: len(x)])
-        self._length = self.process.length(Line(x0, self.d, x.new_zeros(len(x), 0)))
+        line = Line(x0, self.d, x.new_zeros(len(x), 0))
+        self._length, self._kinks = self.process.length(line), self.process.kinks(line)
         self._targets: tuple[Tensor, Tensor] | None = None
 
     @property
@@ -104,22 +102,53 @@ class PathGradient(Integrand):
         unmoved = (self.d == 0).all(1, keepdim=True)
         return torch.where(unmoved, start, end), start.expand(self.rows, -1)
 
+    @property
+    def smooth(self) -> bool:
+        return self.process.smooth
+
+    @property
+    def kinks(self) -> Float[Tensor, "b k"]:
+        return self._kinks
+
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
-        """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of rows.
+        """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of rows."""
+        return self._evaluated(rows, t, weights, lambda marginals, jet, w: NodeWeights.of(jet, w))[0]
+
+    def panel_sums(self, panels: Panels, rows: Int[Tensor, " s"], order: int, tolerance: float) -> PanelSums:
+        """The same for panels, in which a steep link is integrated on pieces  (4.10)."""
+        t, w = panel_weights(order, kinked=self.kinked)
+
+        def weigh(marginals: Marginals, jet: Jet, weights: Float[Tensor, "e r q"]) -> NodeWeights:
+            steep = is_steep(self.expectation, marginals, len(t))
+            if not bool(steep.any()):
+                return NodeWeights.of(jet, weights)
+            m, v = marginals.m[steep, :, : len(t)], marginals.v[steep, :, : len(t)]
+            pieces = SteepPanels(self.expectation, self.outputs, m, v, order, tolerance).sums(kinked=self.kinked)
+            return NodeWeights.of(jet, weights).with_pieces(steep, pieces, weights[steep, 0].sum(1))
+
+        nodes = panels.start[:, None] + panels.width[:, None] * t
+        sums, missed = self._evaluated(rows, nodes, panels.width[:, None, None] * w, weigh)
+        return PanelSums.of(sums, missed, kinked=self.kinked)
+
+    def _evaluated(
+        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"], weigh: Weigh
+    ) -> tuple[Float[Tensor, "s r o d"], Float[Tensor, "s o"] | None]:
+        """The sums, and the part of them that pieces of panels miss.
 
         The first sums over all lines include the ends of the lines as nodes without a weight, which gives T there too.
         This is not done with autograd, whose gradients may not exist at a baseline.
         """
         r, o = weights.shape[1], len(self.outputs)
         if self._targets is not None or self.process.autograd or not self._covers_all_lines(rows):
-            return self._blocks(rows, t, weights, t.new_empty(0))[0].unflatten(1, (r, o))
+            sums, missed, _ = self._blocks(rows, t, weights, t.new_empty(0), weigh)
+            return sums.unflatten(1, (r, o)), missed
         ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
-        sums, values = self._blocks(torch.arange(len(self.directions)), t, weights, ends)
+        sums, missed, values = self._blocks(torch.arange(len(self.directions)), t, weights, ends, weigh)
         at_end = values[: self.rows, :, 0]
         self._targets = self._finished(at_end, values[self.rows :, :, 0] if self.shared else values[:, :, 1])
-        return sums[: self.rows].unflatten(1, (r, o))
+        return sums[: self.rows].unflatten(1, (r, o)), None if missed is None else missed[: self.rows]
 
     def _covers_all_lines(self, rows: Int[Tensor, " s"]) -> bool:
         return len(rows) == self.rows and torch.equal(rows, torch.arange(self.rows))
@@ -130,65 +159,29 @@ class PathGradient(Integrand):
         t: Float[Tensor, "s q"],
         weights: Float[Tensor, "s r q"],
         ends: Float[Tensor, " p"],
-    ) -> tuple[Float[Tensor, "e ro d"], Float[Tensor, "e o p"]]:
-        """The sums over lines, and T at the nodes `ends`, which have no weight."""
-        channels, outputs = weights.shape[1] * len(self.outputs), len(self.outputs)
+        weigh: Weigh,
+    ) -> tuple[Float[Tensor, "e ro d"], Float[Tensor, "e o"] | None, Float[Tensor, "e o p"]]:
+        """The sums over lines, what pieces miss of them, and T at the nodes `ends`, which have no weight."""
+        channels, outputs, missed = weights.shape[1] * len(self.outputs), len(self.outputs), None
         sums = self.d.new_empty(len(lines), channels, self.d.shape[1])
         targets = self.d.new_empty(len(lines), outputs, len(ends))
         size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1] + len(ends), channels))
         for start in range(0, len(lines), size):
             block = slice(start, start + size)
             given = torch.arange(len(lines))[block].clamp(max=len(t) - 1)  # the additional line takes the last nodes
+            d, x0 = self.directions[lines[block]], self.x0 if self.shared else self.x0[lines[block]]
             nodes = torch.cat([t[given], ends.expand(len(given), -1)], dim=1)
-            targets[block] = self._sums(lines[block], nodes, weights[given], sums[block])
-        return sums, targets
-
-    def _sums(
-        self,
-        lines: Int[Tensor, " e"],
-        t: Float[Tensor, "e p"],
-        weights: Float[Tensor, "e r q"],
-        out: Float[Tensor, "e ro d"],
-    ) -> Float[Tensor, "e o _"]:
-        """Writes the sums of one block to `out`, and returns T at the nodes without a weight."""
-        d, x0 = self.directions[lines], self.x0 if self.shared else self.x0[lines]
-        marginals = self.process.along(Line(x0, d, t))
-        jet = self.expectation.jet(marginals, self.outputs)
-        wm = _weighted(weights, jet.by_m, t.shape[1])
-        wv = None if jet.by_v is None else _weighted(weights, jet.by_v, t.shape[1])
-        marginals.pull_back(wm, wv).evaluate(out).mul_(d[:, None])  # (4.1)
-        return jet.value[:, :, weights.shape[2] :]
+            marginals = self.process.along(Line(x0, d, nodes))
+            jet = self.expectation.jet(marginals, self.outputs)
+            node_weights = weigh(marginals, jet, weights[given])
+            marginals.pull_back(node_weights.by_m, node_weights.by_v).evaluate(sums[block]).mul_(d[:, None])  # (4.1)
+            targets[block] = jet.value[:, :, t.shape[1] :]
+            if node_weights.missed is not None:
+                missed = sums.new_full((len(lines), outputs), torch.nan) if missed is None else missed
+                missed[block] = node_weights.missed
+        return sums, missed, targets
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         blocks = line.split(rows_in_a_block(numbers_on_a_line(self.process, 1, 1)))
         jets = [self.expectation.jet(self.process.along(block), self.outputs) for block in blocks]
         return torch.cat([jet.value[:, :, 0] for jet in jets])
-
-
-def _weighted(
-    weights: Float[Tensor, "s r q"], partials: Float[Tensor, "s o c p"], nodes: int
-) -> Float[Tensor, "s ro c p"]:
-    """weights_q psi_q, and zero (not a product with zero) at nodes without a weight."""
-    q = weights.shape[2]
-    products = (weights[:, :, None, None] * partials[:, None, ..., :q]).flatten(1, 2)
-    return products if q == nodes else torch.nn.functional.pad(products, (0, nodes - q))
-
-
-def rows_in_a_block(numbers: int) -> int:
-    """The number of rows that fit into a block, at least one, if each takes so many float64 numbers."""
-    return max(1, BLOCK // (8 * numbers))
-
-
-def numbers_on_a_line(process: Process, nodes: int, channels: int) -> int:
-    """What one line takes while its marginals are evaluated and `channels` of weights are pulled back."""
-    return HELD * nodes * process.width + channels * (process.width + 2 * process.features)
-
-
-def numbers_on_pairs(process: Process, nodes: int) -> int:
-    """What one line takes while covariances between all pairs of its nodes are evaluated."""
-    return nodes * numbers_on_a_line(process, nodes, 1) + 8 * nodes**2 * process.features
-
-
-def numbers_of_a_path(features: int, outputs: int) -> int:
-    """What the integral over one path takes, whatever the process."""
-    return SUMS * features * outputs + NODES

@@ -46,6 +46,9 @@ class Mix(Process):
     def smooth(self) -> bool:
         return self.base.smooth
 
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return self.base.kinks(line)
+
     @property
     def width(self) -> int:
         return self.base.width

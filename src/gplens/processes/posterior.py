@@ -132,6 +132,9 @@ class Posterior(Process):
     def smooth(self) -> bool:
         return all(part.smooth for part in self.kernel.parts())
 
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line, self.Z)
+
     @property
     def width(self) -> int:
         """k(x, z), and A k for each latent function; with autograd also the gradients."""

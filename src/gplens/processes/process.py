@@ -83,9 +83,13 @@ class Process(ABC):
     def select(self, latents: tuple[int, ...]) -> "Process":
         """Some of the latent functions."""
 
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        """The places t at which derivatives of m and v are known to have kinks; outside (0, 1) they do not count."""
+        return line.d.new_empty(len(line.d), 0)
+
     @property
     def width(self) -> int:
-        """Numbers held per node, up to a common factor; paths/gradient.py sizes blocks of rows by it."""
+        """Numbers held per node, up to a common factor; paths/blocks.py sizes blocks of rows by it."""
         return self.latents * self.features
 
     def sources(self) -> "Sources | None":

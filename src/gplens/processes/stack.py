@@ -40,6 +40,9 @@ class Stack(Process):
     def smooth(self) -> bool:
         return all(part.smooth for part in self.parts)
 
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return torch.cat([part.kinks(line) for part in self.parts], dim=1)
+
     @property
     def width(self) -> int:
         return sum(part.width for part in self.parts)

@@ -107,6 +107,9 @@ class Transformed(Process):
     def smooth(self) -> bool:
         return self.base.smooth
 
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return self.base.kinks(self._line(line))
+
     @property
     def width(self) -> int:
         return self.base.width

@@ -39,7 +39,7 @@ def covariance(
     coarse, coarse_first = _scaled_covariance(process, latent, link, _grid(process, x0, d, *gauss), full=full)
     outer = d[:, :, None] * d[:, None] if full else d**2
     fine_miss, coarse_miss = ((d * first - values).abs().amax(1) for first in (fine_first, coarse_first))
-    part = gain(fine_miss, coarse_miss).view(-1, *[1] * (outer.ndim - 1))
+    part = gain(fine_miss, coarse_miss, coarse_miss, smooth=process.smooth).view(-1, *[1] * (outer.ndim - 1))
     return outer * fine, part * (outer * (fine - coarse)).abs()
 
 

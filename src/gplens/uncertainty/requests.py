@@ -1,8 +1,16 @@
 """What a user can ask for with explain(uncertainty=...)."""
 
+import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
+
+import numpy as np
+
+from gplens.adapters.numbers import as_int
+
+SEEDS = 2**62
+"""Above this, seed and row together may be more than torch's generator takes."""
 
 
 class Uncertainty(ABC):
@@ -15,6 +23,10 @@ class Uncertainty(ABC):
 
     def for_groups(self) -> "Uncertainty":
         """What the deviations of groups of features require."""
+        return self.plain()
+
+    def plain(self) -> "Uncertainty":
+        """The same request with numbers of Python."""
         return self
 
 
@@ -61,5 +73,13 @@ class Samples(Uncertainty):
         return self.joint
 
     def __post_init__(self) -> None:
-        if self.count < 2:
-            raise ValueError(f"Samples: expected count >= 2, got {self.count}.")
+        count, seed = as_int(self.count), as_int(self.seed)
+        if count is None or count < 2:
+            raise ValueError(f"Samples: expected a whole number count >= 2, got {self.count!r}.")
+        if seed is None or not 0 <= seed < SEEDS:
+            raise ValueError(f"Samples: expected a whole number seed from 0 to 2^62, got {self.seed!r}.")
+        if not isinstance(self.joint, bool | np.bool_):
+            raise TypeError(f"Samples: expected joint=True or joint=False, got joint={self.joint!r}.")
+
+    def plain(self) -> "Samples":
+        return Samples(operator.index(self.count), operator.index(self.seed), bool(self.joint))

@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.expectations.link import Link
 from gplens.explanation.spread import Spread
 from gplens.lines.line import Line
-from gplens.paths.gradient import numbers_on_pairs, rows_in_a_block
+from gplens.paths.blocks import numbers_on_pairs, rows_in_a_block
 from gplens.paths.integrand import Question
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.draws import check_size, deviations, draw

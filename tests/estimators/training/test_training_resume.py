@@ -107,6 +107,41 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_parameters(monkeypatch: pytest.Mo
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.parametrize("evaluations", [1, 2, 6, 11])
+def test_ctrl_c_in_an_exact_fit_keeps_the_best_of_any_number_of_evaluations(
+    evaluations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the prior of the lengthscales, the evidence is what is maximised."""
+    X = np.random.default_rng(1).normal(size=(40, 2))
+    evaluate, values = evidence.log_evidence, []
+
+    def interrupted(*parts: object) -> torch.Tensor:
+        value = evaluate(*parts)  # type: ignore[arg-type]
+        values.append(float(value.detach()))
+        if len(values) == evaluations:
+            signal.raise_signal(signal.SIGINT)
+        return value
+
+    monkeypatch.setattr(evidence, "log_evidence", interrupted)
+    monkeypatch.setattr(evidence, "log_prior", lambda *parts: 0.0)
+    with pytest.warns(UserWarning, match="interrupted after"):
+        GPRegressor().fit(X, np.sin(3 * X[:, 0]))
+    assert len(values) == evaluations + 1
+    assert values[-1] == pytest.approx(max(values[:-1]), rel=1e-12)
+
+
+def test_ctrl_c_in_a_sparse_fit_keeps_the_best_of_the_looks_and_the_last_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound is made to be largest at the second look, after ten steps."""
+    values = iter([-1.0, -0.5, -0.9])
+    monkeypatch.setattr(loop.Loop, "bound", lambda self, seed: next(values))
+    _stop_at(monkeypatch, 12, lambda: signal.raise_signal(signal.SIGINT))
+    training = Training(batch=50, stopping=EarlyStopping(every=5, patience=9, fraction=0.2))
+    with pytest.warns(UserWarning, match="interrupted after 13 steps"):
+        model = GPClassifier(inducing_points=5, training=training, random_state=0).fit(*_table())
+    assert model.training_summary_["best_step"] == 10
+    assert model.training_summary_["elbo_per_row"] == -0.5
+
+
 def test_an_exact_fit_says_why_it_stopped() -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))
     summary = GPRegressor().fit(X, X[:, 0]).training_summary_
@@ -144,7 +179,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ValueError, match=r"another fit.*checkpoint\.safetensors"):
         model.set_params(kernel="rbf").fit(X, y, checkpoint=tmp_path)
     (tmp_path / checkpoint.NAME).write_bytes(b"short")
-    with pytest.raises(ValueError, match=r"damaged.*checkpoint\.safetensors"):
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors.*damaged.*delete"):
         model.fit(X, y, checkpoint=tmp_path)
 
 

@@ -1,21 +1,19 @@
 """The state of a fit by name, and the file from which a killed fit resumes: safetensors, replaced atomically."""
 
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from gplens.estimators.training.monitor import Best
-from gplens.explanation.files import write
+from gplens.explanation.storage import DamageError, pack, unpack, write
 
 FORMAT = "gplens checkpoint"
+VERSION = 2
 NAME = "checkpoint.safetensors"
 
 
@@ -42,10 +40,10 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         best = state.best
         numbers = {"step": state.step, "value": best.value, "best": best.step, "looks": best.looks}
-        header = {"format": FORMAT, "fingerprint": self.fingerprint, **numbers}
+        header = {"format": FORMAT, "format_version": VERSION, "fingerprint": self.fingerprint, **numbers}
         tensors = joined({"now": state.tensors, "best": best.tensors}, "/")
         content = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
-        write(self.folder / NAME, to_bytes(content, metadata={"gplens": json.dumps(header)}))
+        write(self.folder / NAME, pack(header, content))
 
     def load(self) -> State | None:
         """The stored state, or None if there is none yet.
@@ -57,12 +55,12 @@ class Checkpoint:
         if not path.exists():
             return None
         try:
-            with safe_open(path, framework="pt") as file:
-                header = json.loads((file.metadata() or {}).get("gplens", "{}"))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        except SafetensorError as cause:
-            raise ValueError(f"expected a checkpoint, got a damaged file {path} ({cause}); delete it.") from cause
-        if header.get("format") != FORMAT or header["fingerprint"] != self.fingerprint:
+            header, tensors = unpack(path.read_bytes(), FORMAT, VERSION)
+        except DamageError as damage:
+            raise ValueError(
+                f"expected a checkpoint that this version of gplens wrote, got {path}, {damage}; delete it."
+            ) from damage
+        if header["fingerprint"] != self.fingerprint:
             raise ValueError(
                 f"expected a checkpoint of the same data and options, got one of another fit in {path}; delete it, or "
                 "pass another folder."

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from math import cos, pi
 from typing import final
 
+from gplens.adapters.numbers import as_int
+
 
 @final
 @dataclass(frozen=True)
@@ -84,5 +86,8 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"expected Training({name}=...) of 1 or more, got {getattr(self, name)}.")
+            number = as_int(getattr(self, name))
+            if number is None or number < 1:
+                raise ValueError(
+                    f"expected a whole number of 1 or more for Training({name}=...), got {getattr(self, name)!r}."
+                )

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from gplens.expectations.expectation import Expectation, Jet
+from gplens.expectations.link import beside_a_step
 from gplens.expectations.softmax.integral import derivatives
 from gplens.expectations.softmax.sampled import MixedSoftmax
 from gplens.expectations.softmax.taylor import taylor
@@ -48,6 +49,13 @@ class ClassProbabilities(Expectation):
         value, by_m, by_v = self.derivatives(m.flatten(0, 1), v.flatten(0, 1), outputs)
         by_m, by_v = (tensor.unflatten(0, (b, q)).movedim(1, 3) for tensor in (by_m, by_v))
         return Jet(value[:, list(outputs)].unflatten(0, (b, q)).mT, by_m, by_v)
+
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"]:
+        """A logit matters beside the largest of the others."""
+        m = marginals.m
+        (first, second), index = m.topk(2, dim=1).values.unbind(1), m.argmax(1, keepdim=True)
+        others = first[:, None].expand_as(m).scatter(1, index, second[:, None])
+        return beside_a_step(m - others, 1 + marginals.v)
 
     @abstractmethod
     def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:

@@ -1,0 +1,107 @@
+"""Files that notice damage: tensors and a JSON header in the safetensors format, with a checksum over every byte."""
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as from_bytes
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+BLANK = "0" * 64
+"""What stands in the place of the checksum while the checksum is computed."""
+FIELD = re.compile(rb'"checksum": ?"([0-9a-f]{64})"')
+"""The checksum in JSON. Inside a text of the same JSON its quotes would be escaped, so it is found in one place."""
+
+
+class DamageError(ValueError):
+    """What is wrong with the content of a file, as the end of a sentence that names the file."""
+
+
+def with_checksum(content: bytes) -> bytes:
+    """The content with its SHA-256 in the place of the field `"checksum": BLANK`, which it must have."""
+    field = FIELD.search(content)
+    assert field is not None
+    start, end = field.span(1)
+    return b"".join([content[:start], _digest(content, start, end), content[end:]])
+
+
+def checksum_holds(content: bytes) -> bool | None:
+    """Whether the content is what `with_checksum` returned, to the last bit; None if it has no checksum."""
+    field = FIELD.search(content)
+    return None if field is None else field[1] == _digest(content, *field.span(1))
+
+
+def _digest(content: bytes, start: int, end: int) -> bytes:
+    """The SHA-256 of the content with BLANK from start to end, in hexadecimal digits."""
+    view, digest = memoryview(content), hashlib.sha256()
+    for part in (view[:start], BLANK.encode(), view[end:]):
+        digest.update(part)
+    return digest.hexdigest().encode()
+
+
+def pack(header: dict[str, Any], tensors: dict[str, Tensor]) -> bytes:
+    """A header and tensors as the content of a file."""
+    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    return with_checksum(to_bytes(contiguous, metadata={"gplens": json.dumps(header), "checksum": BLANK}))
+
+
+def unpack(content: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The header and tensors that `pack` was given.
+
+    Args:
+        content: of a file.
+        kind: the entry "format" that its header must have.
+        version: the entry "format_version" of the files that this version of gplens writes. Those of version 1 have
+            no checksum.
+
+    Raises:
+        DamageError: the content is damaged, of another kind, or of a newer version.
+    """
+    holds = checksum_holds(content)
+    if holds is False:
+        raise DamageError("whose SHA-256 is not the one that it states: it is damaged")
+    try:
+        tensors = from_bytes(content)
+        size = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + size]).get("__metadata__") or {}
+        header = json.loads(metadata.get("gplens", "{}"))
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as cause:
+        raise DamageError(f"which is damaged or of another kind ({cause})") from cause
+    if not isinstance(header, dict) or header.get("format") != kind:
+        raise DamageError("another safetensors file")
+    check_version(header, version, has_checksum=holds is not None)
+    return header, tensors
+
+
+def check_version(header: dict[str, Any], version: int, *, has_checksum: bool) -> None:
+    """Raise a DamageError for a newer version, for one that is no number, and for one that has lost its checksum."""
+    got = header.get("format_version")
+    if not isinstance(got, int) or isinstance(got, bool) or got < 1:
+        raise DamageError(f"whose format_version is {got!r}: it is damaged")
+    if got > version:
+        raise DamageError(f"of format {got}, where this version reads formats up to {version}: update gplens")
+    if (got > 1) != has_checksum:
+        raise DamageError(f"of format {got} {'with' if has_checksum else 'without'} a checksum: it is damaged")
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file so that a crash leaves the old one or the new one: beside the target, flushed, then renamed."""
+    if path.is_dir():
+        raise IsADirectoryError(f"expected the name of a file, got {path}, which is a folder. Add a file name to it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"expected an existing folder for {path.name}, got {path.parent}. Create it first.")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

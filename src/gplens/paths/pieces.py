@@ -1,0 +1,192 @@
+"""Latent functions interpolated in a panel, a steep link integrated on pieces of it, without kernels (MATH 4.10)."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from numpy.polynomial import legendre
+from torch import Tensor
+
+from gplens.expectations.expectation import Expectation, Jet
+from gplens.lines.pull_back import Form
+from gplens.paths.panels import LAST_TERMS, Panels, gauss_kronrod, interpolation
+from gplens.processes.process import Marginals
+
+REACH = 2.0
+"""The change of m, in units of the link's resolution, that nodes of a panel or of a piece may span."""
+SAMPLES = 7
+"""Points at which the change over a piece is looked at before the link is evaluated."""
+ORDER = 7
+"""Gauss nodes of a piece."""
+HALVINGS = 40
+"""The most often a panel is halved in search of the places where a link is steep."""
+SMALLEST = 2.0**-HALVINGS
+ROUNDING = 1e-13
+"""The part of the sums over a piece that is not told from rounding."""
+MOST = 512
+"""The most pieces of a panel. Only links whose resolution is not known come near."""
+BLOCK = 2**24
+"""Bytes of the temporaries of a block of pieces."""
+SHARE = 0.1
+"""The part of the tolerance that the sums over a piece may miss."""
+
+
+@final
+class NodeValues(Marginals):
+    """m and v as numbers, which do not depend on features."""
+
+    def __init__(self, m: Float[Tensor, "b c q"], v: Float[Tensor, "b c q"]) -> None:
+        self.known = m, v
+
+    def means(self) -> Float[Tensor, "b c q"]:
+        return self.known[0]
+
+    def variances(self) -> Float[Tensor, "b c q"]:
+        return self.known[1]
+
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
+        return Form()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PieceSums:
+    """Weights at the nodes of panels whose sums are integrals over pieces: of the values, then of their errors."""
+
+    by_m: Float[Tensor, "s r o c q"]
+    """sum_p w_p psi_m(t_p) l_q(t_p), with l_q the Lagrange polynomials of the nodes."""
+    by_v: Float[Tensor, "s r o c q"]
+    missed: Float[Tensor, "s o"]
+    """What interpolated m and v, and sums over pieces, miss, as a part of the attributions."""
+
+
+def is_steep(expectation: Expectation, marginals: Marginals, nodes: int) -> Bool[Tensor, " s"]:
+    """Where m or v change by more than the link's resolution allows over the first nodes."""
+    resolution = expectation.resolution(marginals)
+    if resolution is None:
+        return torch.zeros(len(marginals.m), dtype=torch.bool)
+    smallest = resolution[..., :nodes].amin(2)
+    change = _span(marginals.m[..., :nodes]) / smallest + _span(marginals.v[..., :nodes]) / (2 * smallest**2)
+    return (change.nan_to_num(nan=0.0, posinf=torch.inf) > REACH).any(1)
+
+
+def _span(values: Float[Tensor, "s c q"]) -> Float[Tensor, "s c"]:
+    return values.amax(2) - values.amin(2)
+
+
+@final
+class SteepPanels:
+    """Panels in which the link is steep, with m and v as polynomials of t, cut into pieces."""
+
+    def __init__(
+        self,
+        expectation: Expectation,
+        outputs: tuple[int, ...],
+        m: Float[Tensor, "s c q"],
+        v: Float[Tensor, "s c q"],
+        order: int,
+        tolerance: float,
+    ) -> None:
+        self.expectation, self.outputs, self.tolerance = expectation, outputs, tolerance
+        self.inverse = interpolation(order)
+        self.m, self.v = m @ self.inverse.T, v @ self.inverse.T  # coefficients of Legendre's polynomials
+
+    def sums(self, *, kinked: bool) -> PieceSums:
+        """The integrals over all pieces, each of which is halved until its own sums are exact."""
+        pieces, (s, c, r), o = self._resolved(), self.m.shape, len(self.outputs)
+        by_m, by_v = (self.m.new_zeros(s, o, c, r) for _ in range(2))
+        missed, total = (self.m.new_zeros(s, o) for _ in range(2))
+        for _ in range(HALVINGS):
+            blocks = _blocks(pieces, c * r)
+            unsettled = _joined([block.take(self._add(block, by_m, by_v, missed, total)) for block in blocks])
+            if not len(unsettled.owner):
+                break
+            pieces = unsettled.halved()
+        missed = (missed / total).nan_to_num(nan=0.0)
+        return PieceSums(self._channels(by_m, kinked), self._channels(by_v, kinked), missed)
+
+    def _channels(self, coefficients: Float[Tensor, "s o c r"], kinked: bool) -> Float[Tensor, "s k o c q"]:
+        """The weights of the nodes; and what the last terms of the latent's series take of them, which is its error."""
+        last = torch.eye(coefficients.shape[3], dtype=coefficients.dtype)[-LAST_TERMS:]
+        both = last.sum(0, keepdim=True)
+        masks = torch.cat([torch.ones_like(both), both, last] if kinked else [torch.ones_like(both), both])
+        return (coefficients[:, None] * masks[:, None, None]) @ self.inverse
+
+    def _resolved(self) -> Panels:
+        """Pieces over which no latent function changes by more than the link's resolution  (4.10)."""
+        pending, done = Panels.equal(torch.ones(len(self.m), dtype=torch.long)), []
+        t = torch.linspace(0, 1, SAMPLES, dtype=self.m.dtype)
+        for _ in range(HALVINGS):
+            m, v, _ = self._interpolated(pending, t)
+            few = torch.bincount(pending.owner, minlength=len(self.m))[pending.owner] <= MOST
+            steep = is_steep(self.expectation, NodeValues(m, v), SAMPLES) & few
+            done.append(pending.take(~steep))
+            pending = pending.take(steep).halved()
+            if not len(pending.owner):
+                break
+        return _joined([*done, pending])
+
+    def _interpolated(
+        self, pieces: Panels, t: Float[Tensor, " p"]
+    ) -> tuple[Float[Tensor, "k c p"], Float[Tensor, "k c p"], Float[Tensor, "k p r"]]:
+        """m, v and Legendre's polynomials at points of pieces. A variance below zero is an error of interpolation."""
+        nodes = pieces.start[:, None] + pieces.width[:, None] * t
+        P = torch.as_tensor(legendre.legvander((2 * nodes - 1).numpy(), self.m.shape[2] - 1))
+        return self.m[pieces.owner] @ P.mT, (self.v[pieces.owner] @ P.mT).clamp(min=0), P
+
+    def _add(
+        self,
+        pieces: Panels,
+        by_m: Float[Tensor, "s o c r"],
+        by_v: Float[Tensor, "s o c r"],
+        missed: Float[Tensor, "s o"],
+        total: Float[Tensor, "s o"],
+    ) -> Bool[Tensor, " k"]:
+        """Add the pieces whose Kronrod and Gauss sums agree; return which do not."""
+        t, w, gauss = (torch.as_tensor(part) for part in gauss_kronrod(ORDER))
+        m, v, P = self._interpolated(pieces, t)
+        marginals = NodeValues(m, v)
+        jet, resolution = self.expectation.jet(marginals, self.outputs), self.expectation.resolution(marginals)
+        assert resolution is not None
+        sizes = _sizes(jet, resolution)
+        change = pieces.width[:, None] * (sizes @ w)
+        difference = pieces.width[:, None] * _sizes_of_sums(jet, resolution, w - gauss)
+        of_panel = total.index_add(0, pieces.owner, change)[pieces.owner]
+        unsettled = (difference > SHARE * self.tolerance * of_panel * pieces.width[:, None]).any(1)
+        unsettled &= (difference > ROUNDING * change).any(1) & (pieces.width > SMALLEST)
+        done = ~unsettled
+        owner, P, width = pieces.owner[done], P[done], pieces.width[done]
+        last = [part[owner][..., -LAST_TERMS:] @ P[..., -LAST_TERMS:].mT for part in (self.m, self.v)]
+        error = (last[0].abs() / resolution[done] + last[1].abs() / (2 * resolution[done] ** 2)).amax(1)
+        total.index_add_(0, owner, change[done])
+        missed.index_add_(0, owner, difference[done] + width[:, None] * ((sizes[done] * error[:, None]) @ w))
+        by_m.index_add_(0, owner, width[:, None, None, None] * ((w * jet.by_m[done]) @ P[:, None]))
+        if jet.by_v is not None:
+            by_v.index_add_(0, owner, width[:, None, None, None] * ((w * jet.by_v[done]) @ P[:, None]))
+        return unsettled
+
+
+def _sizes(jet: Jet, resolution: Float[Tensor, "k c p"]) -> Float[Tensor, "k o p"]:
+    """|psi_m| resolution + |psi_v| resolution^2, summed over the latent functions."""
+    sizes = (jet.by_m.abs() * resolution[:, None]).sum(2)
+    return sizes if jet.by_v is None else sizes + (jet.by_v.abs() * resolution[:, None] ** 2).sum(2)
+
+
+def _sizes_of_sums(jet: Jet, resolution: Float[Tensor, "k c p"], w: Float[Tensor, " p"]) -> Float[Tensor, "k o"]:
+    """The same of weighted sums over the nodes."""
+    typical = resolution.amax(2)[:, None]
+    sizes = ((jet.by_m @ w).abs() * typical).sum(2)
+    return sizes if jet.by_v is None else sizes + ((jet.by_v @ w).abs() * typical**2).sum(2)
+
+
+def _joined(parts: list[Panels]) -> Panels:
+    columns = zip(*((part.owner, part.start, part.width) for part in parts), strict=True)
+    return Panels(*(torch.cat(column) for column in columns))
+
+
+def _blocks(pieces: Panels, numbers: int) -> list[Panels]:
+    """Pieces in blocks whose polynomials take a few megabytes."""
+    size = max(1, BLOCK // (8 * (2 * ORDER + 1) * numbers))
+    parts = zip(pieces.owner.split(size), pieces.start.split(size), pieces.width.split(size), strict=True)
+    return [Panels(*part) for part in parts]

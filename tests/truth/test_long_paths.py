@@ -1,0 +1,70 @@
+"""Baselines 200 to 10,000 lengthscales away: attributions of m with an RBF kernel against their closed form."""
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import gplens
+from gplens.targets import Latent
+from seeds import fresh_seed
+
+Vector = NDArray[np.float64]
+DIGITS = 40
+SPREAD = 4.0
+"""Of the support points, in lengthscales."""
+
+
+def closed_form(Z: Vector, beta: Vector, x0: Vector, x: Vector) -> Vector:
+    """d_k sum_n beta_n int_0^1 (z_n - x(t))_k exp(-|x(t) - z_n|^2 / 2) dt, by completing the square in t."""
+    with mpmath.workdps(DIGITS):
+        d = [mpmath.mpf(b) - mpmath.mpf(a) for a, b in zip(x0.tolist(), x.tolist(), strict=True)]
+        c = mpmath.fsum(e * e for e in d)
+        total = [mpmath.mpf(0)] * len(d)
+        for z, weight in zip(Z.tolist(), beta.tolist(), strict=True):
+            e = [mpmath.mpf(a) - mpmath.mpf(b) for a, b in zip(x0.tolist(), z, strict=True)]
+            nearest = -mpmath.fsum(a * b for a, b in zip(e, d, strict=True)) / c
+            least = mpmath.fsum((a + nearest * b) ** 2 for a, b in zip(e, d, strict=True))
+            low, high = (mpmath.sqrt(c) * (t - nearest) for t in (0, 1))
+            area = mpmath.sqrt(mpmath.pi / 2) * (mpmath.erfc(low / mpmath.sqrt(2)) - mpmath.erfc(high / mpmath.sqrt(2)))
+            zeroth = area / mpmath.sqrt(c)
+            first = (mpmath.exp(-(low**2) / 2) - mpmath.exp(-(high**2) / 2)) / c  # int (t - nearest) exp(...)
+            for k, (a, b) in enumerate(zip(e, d, strict=True)):
+                total[k] -= weight * b * mpmath.exp(-least / 2) * ((a + nearest * b) * zeroth + b * first)
+        return np.array([float(value) for value in total])
+
+
+def check_random_model(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d, n, far = int(rng.integers(1, 4)), int(rng.integers(2, 9)), float(10 ** rng.uniform(2.3, 4))
+    offset = np.zeros(d)
+    offset[0] = far
+    Z, beta = offset + rng.uniform(0, SPREAD, (n, d)), rng.normal(size=n)
+    x, x0 = offset + rng.uniform(0, SPREAD, d), rng.uniform(0, SPREAD, d)
+    if seed % 2:
+        x0, x = x, x0
+    gp = gplens.Posterior.from_arrays(gplens.kernels.RBF(torch.ones(d, dtype=torch.float64)), Z, beta, np.zeros((n, n)))
+    e = gplens.explain(gp, x[None], baseline=x0, target=Latent())
+    truth, error = closed_form(Z, beta, x0, x), e.error
+    assert error is not None
+    assert e.converged is not None
+    assert bool(e.converged[0]), f"seed {seed}: not converged"
+    rounding = 1e-15 * far * np.abs(beta).sum()  # that of x itself, in lengthscales
+    miss = np.abs(e.values[0].numpy() - truth)
+    assert (miss <= error[0].numpy() + rounding).all(), f"seed {seed}: {e.values[0].tolist()}, truth {truth.tolist()}"
+    at_points = [float(gp.m(torch.tensor(point)[None])) for point in (x, x0)]
+    assert float(e.prediction[0]) == pytest.approx(at_points[0], abs=rounding), f"seed {seed}"
+    assert float(e.baseline_prediction[0]) == pytest.approx(at_points[1], abs=rounding), f"seed {seed}"
+
+
+def test_far_baselines() -> None:
+    for seed in range(20):
+        check_random_model(seed)
+
+
+@pytest.mark.slow
+def test_far_baselines_with_seeds_that_move() -> None:
+    start = fresh_seed()
+    for i in range(200):
+        check_random_model(start + i)
