@@ -17,6 +17,7 @@ FOREIGN = {
     "gpytorch.kernels.rbf_kernel.RBFKernel": lambda: gpytorch.kernels.RBFKernel(),
     "the class RBF": lambda: RBF,
     "builtins.str": lambda: "rbf",
+    "builtins.NoneType": lambda: None,
 }
 PROGRAM = """
 import torch, gplens

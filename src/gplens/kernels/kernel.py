@@ -152,9 +152,10 @@ class Kernel(ABC):
 
 def check_kernel(*kernels: Any) -> None:
     """Refuse what is not a kernel of gplens, such as a kernel of another library."""
-    kernel = next((kernel for kernel in kernels if not isinstance(kernel, Kernel)), None)
-    if kernel is None:
+    foreign = [kernel for kernel in kernels if not isinstance(kernel, Kernel)]
+    if not foreign:
         return
+    kernel = foreign[0]
     kind = kernel if isinstance(kernel, type) else type(kernel)
     got = f"the class {kind.__name__}" if isinstance(kernel, type) else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(
