@@ -6,14 +6,16 @@ from math import log, sqrt
 from typing import final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.expectations.link import Link, Moments, PairMoments
 from gplens.lines.shapes import Batch
+from gplens.lines.units import quotient
 from gplens.links.moments.checks import check_joint, check_marginal
 from gplens.links.moments.derivatives import differentiate
 from gplens.links.moments.hermite import expect_pairs
+from gplens.links.moments.noise import rounding_of
 from gplens.links.moments.resolution import COUNTS as COEFFICIENTS
 from gplens.links.moments.resolution import resolve
 from gplens.links.moments.trapezoid import Level, integrate
@@ -23,6 +25,9 @@ COUNTS = tuple(2**k for k in range(5, 15))
 
 REACH = 9.0
 """The first range |z| < 9, beyond which N(0, 1) has 2e-19. It grows by a third if g outgrows the density."""
+
+NOISY = (1024, 16384)
+"""Levels at which what is left of the error is compared with the rounding errors of g itself."""
 
 BLOCK = 2048
 """Elements that are refined together, so that a g that cannot be integrated is noticed early."""
@@ -41,19 +46,20 @@ class Quadrature(Link):
     """E g^(k) = int g^(k)(m + sd z) N(z; 0, 1) dz,  k = 0, 1, 2  (2.9), for any g with a continuous g''.
 
     Derivatives by autograd; the result is detached. Nodes are doubled until two levels agree to `tolerance`,
-    relative to max(1, E|g^(k)|), the tails are below it, and Stein's identities E[g^(k) z] = sd E g^(k+1)
-    hold to it: these catch kinks and jumps (relu, step), which autograd misses. Else `QuadratureError`.
+    relative to E|g^(k)| whatever the units of g (2.9a), the tails are below it, and Stein's identities
+    E[g^(k) z] = sd E g^(k+1) hold to it: these catch kinks and jumps (relu, step), which autograd misses. An error that
+    is no larger than the rounding of g itself is accepted, as that of 1 - tanh(f) for large f. Else `QuadratureError`.
 
     Holds 1e-10 for sigmoid, softplus, tanh, sin, Phi (v to 400, |m| to 100), polynomials, exp (v to 9).
     It cannot notice: a feature narrower than the first steps (sd/4) that lies between nodes; a kink so far out that it
-    changes the moments by less than 4e-15/sd; a kink exactly at m for v = 0.
+    changes the moments by less than 4e-15/sd of themselves; a kink exactly at m for v = 0.
     """
 
     g: Callable[[Tensor], Tensor]
     """Elementwise, of torch functions."""
 
     tolerance: float = 1e-11
-    """The largest error, relative to max(1, E|g^(k)|)."""
+    """The largest error, relative to E|g^(k)|, or to E|g'|/sd if that is larger than E|g''|."""
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < 1:
@@ -83,8 +89,17 @@ class Quadrature(Link):
         """By the series (5.9), for a g with a third derivative; or a QuadratureError.
 
         Coefficients are increased until two levels agree and leave out less than `tolerance`, relative to
-        sqrt(max(1, E g^(i)(f)^2) max(1, E g^(j)(f')^2))  (5.11). What `moments` refuses is refused.
+        sqrt(E g^(i)(f)^2 E g^(j)(f')^2)  (5.11). What `moments` refuses is refused.
         """
+        return self.scaled_pair_moments(m, v, c, torch.ones_like(m[:, 0]))
+
+    def scaled_pair_moments(
+        self,
+        m: Float[Tensor, "b q"],
+        v: Float[Tensor, "b q"],
+        c: Float[Tensor, "b q q"],
+        unit: Float[Tensor, " b"],
+    ) -> PairMoments:
         check_joint(m, v, c)
         self.moments(m, v)
         m, v, c = m.detach(), v.detach(), c.detach()
@@ -92,7 +107,7 @@ class Quadrature(Link):
         bad = ~(error <= self.tolerance)
         if bool(bad.any()):
             raise self._pair_failure(m.reshape(-1)[bad], v.reshape(-1)[bad], error[bad], of=m.numel())
-        return expect_pairs(m, v, c, at=self._derivatives, count=terms.reshape(m.shape), reach=reach)
+        return expect_pairs(m, v, c, at=self._derivatives, count=terms.reshape(m.shape), reach=reach, unit=unit)
 
     def _derivatives(self, f: Float[Tensor, "e n"]) -> Float[Tensor, "3 e n"]:
         """g', g'', g''' at points, in pieces that fit the budget."""
@@ -120,22 +135,43 @@ class Quadrature(Link):
         pending = torch.arange(m.numel(), device=m.device)
         for count in COUNTS:
             level = self._integrate(m[pending], sd[pending], reach[pending], count)
-            change = ((level.moments - out[:, pending]).abs() / level.size).amax(0)
+            defect = torch.stack([(level.moments - out[:, pending]).abs(), level.tail, level.stein]).amax(0)
             out[:, pending] = level.moments
-            error[pending] = torch.stack([change, level.tail, level.stein]).amax(0)
-            short = pending[level.tail > self.tolerance]
+            tail = quotient(level.tail, level.size).amax(0)
+            tail = torch.where((level.size[0] == 0) & (sd[pending] > 0) & (reach[pending] < limit), torch.inf, tail)
+            error[pending] = torch.maximum(quotient(defect, level.size).amax(0), tail)
+            if count in NOISY:
+                self._excuse_noise(error, defect, level.size, pending, m, sd, reach)
+            short = pending[tail > self.tolerance]
             reach[short] = (reach[short] * 4 / 3).clamp(max=limit)
             pending = pending[~(error[pending] <= self.tolerance)]
             if pending.numel() == 0:
                 return out
         raise self._failure(m[pending], sd[pending], error[pending], of=m.numel())
 
+    def _excuse_noise(
+        self,
+        error: Float[Tensor, " b"],
+        defect: Float[Tensor, "3 p"],
+        size: Float[Tensor, "3 p"],
+        pending: Int[Tensor, " p"],
+        m: Float[Tensor, " b"],
+        sd: Float[Tensor, " b"],
+        reach: Float[Tensor, " b"],
+    ) -> None:
+        """Takes the rounding errors of g from what is left of the errors of the elements that have not converged."""
+        left = (error[pending] > self.tolerance).nonzero()[:, 0]
+        for part in left.split(BLOCK):
+            rows = pending[part]
+            noise = rounding_of(self.g, m[rows], reach[rows] * sd[rows], order=2)
+            error[rows] = quotient((defect[:, part] - noise).clamp(min=0), size[:, part]).amax(0)
+
     def _integrate(
         self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], reach: Float[Tensor, " b"], count: int
     ) -> Level:
         """One level, in pieces that fit the budget."""
         # Filled in place: small results kept between large temporaries fragment the heap, up to 900 MB.
-        level = Level(*(m.new_empty(*rows, m.numel()) for rows in ((3,), (3,), (), ())))
+        level = Level(*(m.new_empty(*rows, m.numel()) for rows in ((3,), (3,), (3,), (3,))))
         for rows in torch.arange(m.numel(), device=m.device).split(BUDGET // count):
             piece = integrate(self.g, m[rows], sd[rows], reach[rows], count)
             for whole, part in zip(level, piece, strict=True):
@@ -157,7 +193,7 @@ class Quadrature(Link):
     ) -> QuadratureError:
         worst = error.argmax()
         return QuadratureError(
-            f"expected the moments of g to {self.tolerance:.1e} relative to max(1, E|g|), got an estimated error of "
+            f"expected the moments of g to {self.tolerance:.1e} relative to E|g|, E|g'| and E|g''|, got an error of "
             f"{error[worst].item():.1e} at m={m[worst].item():.6g}, v={sd[worst].item() ** 2:.6g} (the worst of "
             f"{m.numel()} among {of} elements) with {COUNTS[-1]} nodes. {REMEDY}"
         )

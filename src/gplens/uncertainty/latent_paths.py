@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
+from gplens.lines.units import power_of_two
 from gplens.paths.integrand import Question
 from gplens.paths.panels import gauss_kronrod
 from gplens.processes.process import Process, Sources
@@ -103,12 +104,18 @@ class PathDraws:
         """The number of standard normals in a draw of all paths."""
         return sum(latent.U.shape[1] for latent in self.latents)
 
+    @cached_property
+    def unit(self) -> Float[Tensor, " o"]:
+        """The size of dT/df of each output at the posterior mean: squares of very small and large numbers are lost."""
+        m = torch.stack([latent.pairs.left.m[0] for latent in self.latents])[None]
+        return power_of_two(self._target_slopes(m).abs().amax((0, 2, 3)))
+
     def given(self, xi: Float[Tensor, "s r"]) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o l q"]]:
-        """E[IG given the paths], and the weights of d_k f_q in it: w_q dT_o/df_l  (5.15)."""
+        """E[IG given the paths], and the weights of d_k f_q in it: w_q dT_o/df_l  (5.15), both in units of `unit`."""
         by_latent = xi.split([latent.U.shape[1] for latent in self.latents], dim=1)
         pairs = list(zip(self.latents, by_latent, strict=True))
         f = torch.stack([latent.values(normals) for latent, normals in pairs], dim=1)
-        weights = self.w * self._target_slopes(f)
+        weights = self.w * self._target_slopes(f) / self.unit[:, None, None]
         parts = [
             torch.einsum("soq,sqd->sod", weights[:, :, i], latent.slopes(normals))
             for i, (latent, normals) in enumerate(pairs)
