@@ -24,7 +24,8 @@ class Spread:
     std_error: Float[Tensor, "b *c d"] | None = None
     """Monte Carlo error of std; None if std is exact."""
     covariance: Float[Tensor, "b *c d d"] | None = None
-    """Posterior covariance of the attributions of an output; None unless asked for."""
+    """Posterior covariance of the attributions of an output; None unless asked for, and beside draws if float64 cannot
+    hold the squares of the deviations."""
     draws: Float[Tensor, "b draws *c d"] | None = None
     """Posterior draws of the attributions; None unless asked for."""
     joint_draws: bool = True

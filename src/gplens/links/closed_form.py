@@ -81,7 +81,7 @@ class Exp(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """exp(m + m' + (v + v' + 2c)/2), four times  (5.7)."""
-        return self.scaled_pair_moments(m, v, c, torch.ones_like(m[:, 0]))
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
 
     def scaled_pair_moments(
         self,

@@ -55,7 +55,7 @@ class Probit(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """N2(a, a'; 0, S), S = [[noise + v, c], [c, noise + v']], and its derivatives in a and a'  (5.8)."""
-        return self.scaled_pair_moments(m, v, c, torch.ones_like(m[:, 0]))
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
 
     def scaled_pair_moments(
         self,
@@ -131,7 +131,7 @@ class ProbitMixture(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """sum_ij w_i w_j (5.8), with the noise of part i at the first node and that of part j at the second."""
-        return self.scaled_pair_moments(m, v, c, torch.ones_like(m[:, 0]))
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
 
     def scaled_pair_moments(
         self,

@@ -91,7 +91,7 @@ class Quadrature(Link):
         Coefficients are increased until two levels agree and leave out less than `tolerance`, relative to
         sqrt(E g^(i)(f)^2 E g^(j)(f')^2)  (5.11). What `moments` refuses is refused.
         """
-        return self.scaled_pair_moments(m, v, c, torch.ones_like(m[:, 0]))
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
 
     def scaled_pair_moments(
         self,
@@ -135,13 +135,20 @@ class Quadrature(Link):
         pending = torch.arange(m.numel(), device=m.device)
         for count in COUNTS:
             level = self._integrate(m[pending], sd[pending], reach[pending], count)
-            defect = torch.stack([(level.moments - out[:, pending]).abs(), level.tail, level.stein]).amax(0)
+            change = torch.maximum((level.moments - out[:, pending]).abs(), level.tail)
             out[:, pending] = level.moments
             tail = quotient(level.tail, level.size).amax(0)
             tail = torch.where((level.size[0] == 0) & (sd[pending] > 0) & (reach[pending] < limit), torch.inf, tail)
-            error[pending] = torch.maximum(quotient(defect, level.size).amax(0), tail)
+            error[pending] = torch.maximum(quotient(torch.maximum(change, level.stein), level.size).amax(0), tail)
             if count in NOISY:
-                self._excuse_noise(error, defect, level.size, pending, m, sd, reach)
+                left = (error[pending] > self.tolerance).nonzero()[:, 0]
+                error[pending[left]] = self._without_noise(
+                    change[:, left],
+                    level.stein[:, left],
+                    level.size[:, left],
+                    m[pending[left]],
+                    (sd * reach)[pending[left]],
+                )
             short = pending[tail > self.tolerance]
             reach[short] = (reach[short] * 4 / 3).clamp(max=limit)
             pending = pending[~(error[pending] <= self.tolerance)]
@@ -149,22 +156,19 @@ class Quadrature(Link):
                 return out
         raise self._failure(m[pending], sd[pending], error[pending], of=m.numel())
 
-    def _excuse_noise(
+    def _without_noise(
         self,
-        error: Float[Tensor, " b"],
-        defect: Float[Tensor, "3 p"],
+        change: Float[Tensor, "3 p"],
+        stein: Float[Tensor, "3 p"],
         size: Float[Tensor, "3 p"],
-        pending: Int[Tensor, " p"],
-        m: Float[Tensor, " b"],
-        sd: Float[Tensor, " b"],
-        reach: Float[Tensor, " b"],
-    ) -> None:
-        """Takes the rounding errors of g from what is left of the errors of the elements that have not converged."""
-        left = (error[pending] > self.tolerance).nonzero()[:, 0]
-        for part in left.split(BLOCK):
-            rows = pending[part]
-            noise = rounding_of(self.g, m[rows], reach[rows] * sd[rows], order=2)
-            error[rows] = quotient((defect[:, part] - noise).clamp(min=0), size[:, part]).amax(0)
+        m: Float[Tensor, " p"],
+        reach: Float[Tensor, " p"],
+    ) -> Float[Tensor, " p"]:
+        """The errors less the rounding errors of g, of which those of g^(k) are in Stein's identities over sd."""
+        noise = rounding_of(self.g, m, reach, order=2)
+        before = torch.cat([torch.zeros_like(noise[:1]), quotient(noise[:-1], reach / REACH)])
+        defect = torch.maximum(change - noise, stein - noise - before).clamp(min=0)
+        return quotient(defect, size).amax(0)
 
     def _integrate(
         self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], reach: Float[Tensor, " b"], count: int

@@ -36,7 +36,7 @@ class Softplus(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """By the series (5.9) with the terms of `logistic.terms`: error 1e-11 sqrt(E g^(i)^2 E g^(j)^2), detached."""
-        return self.scaled_pair_moments(m, v, c, torch.ones_like(m[:, 0]))
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
 
     def scaled_pair_moments(
         self,

@@ -23,9 +23,8 @@ def draw(paths: PathDraws, request: Samples, row: int, output: int = 0) -> Float
     generator = torch.Generator().manual_seed(request.seed + 1_000_003 * row + 1_000_000_007 * output)
     xi = torch.randn(request.count, paths.dims, generator=generator, dtype=paths.w.dtype)
     rest = torch.randn(request.count, len(paths.outputs), len(paths.d), generator=generator, dtype=paths.w.dtype)
-    size = max(
-        1, min(_draws_at_once(paths), CHUNK // (len(paths.d) * len(paths.w) * (len(paths.outputs) + len(paths.w))))
-    )
+    gradients = CHUNK // (len(paths.d) * len(paths.w) * (len(paths.outputs) + len(paths.w)))
+    size = max(1, min(_draws_at_once(paths), gradients))
     chunks = zip(xi.split(size), rest.split(size), strict=True)
     return paths.unit[:, None] * torch.cat([_draw(paths, *chunk, joint=request.joint) for chunk in chunks])
 

@@ -82,6 +82,8 @@ class PathDraws:
     mixing: Float[Tensor, "c l"]
     """The expectation takes this mix of the latent functions, plus the jitter."""
     jitter: Float[Tensor, " c"]
+    unit: Float[Tensor, " o"]
+    """The size of dT/df of each output at the posterior mean: the squares of very small and large numbers are lost."""
 
     @staticmethod
     def on(
@@ -92,8 +94,10 @@ class PathDraws:
         line, sources = Line(x0[None], (x - x0)[None], t[None]), Sources.of(question.process)
         count = sources.process.latents
         latents = tuple(LatentPath.of(sources.process, i, line, full=full) for i in range(count))
-        rule = x - x0, w, gauss
-        return PathDraws(latents, question.expectation, question.outputs, *rule, sources.weights, sources.jitter)
+        rule, mix, one = (x - x0, w, gauss), (sources.weights, sources.jitter), w.new_ones(len(question.outputs))
+        paths = PathDraws(latents, question.expectation, question.outputs, *rule, *mix, one)
+        m = torch.stack([latent.pairs.left.m[0] for latent in latents])[None]
+        return replace(paths, unit=power_of_two(paths._target_slopes(m).abs().amax((0, 2, 3))))
 
     def coarse(self) -> "PathDraws":
         """The same draws, integrated by the Gauss nodes among the Kronrod nodes."""
@@ -103,12 +107,6 @@ class PathDraws:
     def dims(self) -> int:
         """The number of standard normals in a draw of all paths."""
         return sum(latent.U.shape[1] for latent in self.latents)
-
-    @cached_property
-    def unit(self) -> Float[Tensor, " o"]:
-        """The size of dT/df of each output at the posterior mean: squares of very small and large numbers are lost."""
-        m = torch.stack([latent.pairs.left.m[0] for latent in self.latents])[None]
-        return power_of_two(self._target_slopes(m).abs().amax((0, 2, 3)))
 
     def given(self, xi: Float[Tensor, "s r"]) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o l q"]]:
         """E[IG given the paths], and the weights of d_k f_q in it: w_q dT_o/df_l  (5.15), both in units of `unit`."""

@@ -121,21 +121,28 @@ def _closed_form(
             variances = result.diagonal(dim1=2, dim2=3) if full else result
             std[rows] = unit[..., None] * variances.clamp(min=0).sqrt()  # below zero is rounding
             if covariances is not None:
-                covariances[rows] = _in_original_units(result, unit[..., None, None])
+                covariances[rows] = unit[..., None, None] * (unit[..., None, None] * result)
+    if covariances is not None and _lost(covariances, std):
+        _refuse(asked.request, std)
+        covariances = None
     return Spread(std, covariance=covariances, converged=converged), torch.tensor(ORDERS)[level]
 
 
-def _in_original_units(result: Float[Tensor, "b o d d"], unit: Float[Tensor, "b o 1 1"]) -> Float[Tensor, "b o d d"]:
-    """Covariances, which are refused if float64 cannot hold them."""
-    covariances = unit * (unit * result)
-    lost = ~covariances.isfinite() | ((covariances.abs() < TINY) & (result.abs() > TINY / torch.finfo(unit.dtype).eps))
-    if bool(lost.any()):
+def _lost(covariances: Float[Tensor, "b o d d"], std: Float[Tensor, "b o d"]) -> bool:
+    """Whether float64 does not hold the squares of the deviations."""
+    largest = std.amax(2) if std.shape[2] else std.new_zeros(std.shape[:2])
+    too_small = (largest > 0) & (largest < (TINY / torch.finfo(std.dtype).eps) ** 0.5)
+    return bool(too_small.any()) or not bool(covariances.isfinite().all())
+
+
+def _refuse(request: Uncertainty, std: Float[Tensor, "b o d"]) -> None:
+    """A request of covariances that float64 cannot hold. Draws do without."""
+    if isinstance(request, Full):
         raise OverflowError(
-            f"expected covariances between {TINY:.0e} and {1 / TINY:.0e}, which float64 can hold, got those of "
-            f"attributions of size {float(unit[lost.any(3, keepdim=True).any(2, keepdim=True)][0]):.0e}. Pass "
-            "uncertainty=gplens.Diagonal(), or change the units of the target."
+            "expected standard deviations between 1e-146 and 1e154, whose squares float64 can hold, got some from "
+            f"{float(std.min()):.0e} to {float(std.max()):.0e}. Pass uncertainty=gplens.Diagonal(), or change the "
+            "units of the target."
         )
-    return covariances
 
 
 def _covariances(

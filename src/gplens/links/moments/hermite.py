@@ -97,7 +97,7 @@ def expect_pairs(
     if c.numel() == 0:
         return out
     with torch.no_grad():
-        units = torch.ones_like(m[:, 0]) if unit is None else unit
+        units = m.new_ones(len(m)) if unit is None else unit
         for rows in blocks(count.amax(-1), c.shape[-1]):
             furthest = reach if isinstance(reach, float) else float(reach[rows].max())
             terms = int(count[rows].max())

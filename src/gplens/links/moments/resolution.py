@@ -38,11 +38,11 @@ class Resolution(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Coefficients of g', g'', g''' (first axis) in units of their size near m, and their defects relative to `size`."""
+    """Coefficients of g', g'', g''' (first axis) in units of their size near m, and defects relative to `size`."""
 
     a: Float[Tensor, "3 e k"]
     size: Float[Tensor, "3 e"]
-    """E g^(i)^2, or E g^(j)^2 sd^(2j - 2i) of another derivative if that is larger  (5.11a)."""
+    """E g^(i)^2, or that of a lower derivative over sd^2 or sd^4 if that is larger  (5.11a)."""
     rest: Float[Tensor, " e"]
     """What the coefficients leave of E g^(i)^2, the largest of the three  (5.11)."""
 
@@ -121,9 +121,9 @@ def _unit(g: Callable[[Tensor], Tensor], m: Float[Tensor, " e"], sd: Float[Tenso
 
 
 def _size(total: Float[Tensor, "3 e"], sd: Float[Tensor, " e"]) -> Float[Tensor, "3 e"]:
-    """What the errors of g', g'' and g''' are relative to: all are multiplied by powers of sd in (5.1)  (5.11a)."""
-    power = sd ** (2 * torch.arange(3, device=sd.device, dtype=sd.dtype))[:, None]
-    return torch.where(sd > 0, torch.maximum(total, (total * power).amax(0) / power), total)
+    """What the errors of g', g'' and g''' are relative to: (5.1) multiplies the higher ones by powers of sd  (5.11a)."""
+    second = torch.maximum(total[1], quotient(total[0], sd**2))
+    return torch.stack([total[0], second, torch.maximum(total[2], quotient(second, sd**2))])
 
 
 def _stein(
