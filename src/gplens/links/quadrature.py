@@ -6,7 +6,7 @@ from math import log, sqrt
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from gplens.expectations.link import Link, Moments, PairMoments
@@ -14,11 +14,13 @@ from gplens.lines.shapes import Batch
 from gplens.lines.units import quotient
 from gplens.links.moments.checks import check_joint, check_marginal
 from gplens.links.moments.derivatives import differentiate
+from gplens.links.moments.failures import QuadratureError, check_finite_moments, moment_failure, pair_failure
 from gplens.links.moments.hermite import expect_pairs
 from gplens.links.moments.noise import rounding_of
-from gplens.links.moments.resolution import COUNTS as COEFFICIENTS
 from gplens.links.moments.resolution import resolve
 from gplens.links.moments.trapezoid import Level, integrate
+
+__all__ = ["Quadrature", "QuadratureError", "name_of"]
 
 COUNTS = tuple(2**k for k in range(5, 15))
 """Nodes per level: 32, 64, ... 16384. The last resolves the sigmoid to sd = 300."""
@@ -34,10 +36,6 @@ BLOCK = 2048
 
 BUDGET = 2**18
 """Elements x nodes evaluated at once: 2 MB per temporary in float64, times what g and its graph hold."""
-
-
-class QuadratureError(ArithmeticError):
-    """The moments of g were not reached to the tolerance."""
 
 
 @final
@@ -106,7 +104,7 @@ class Quadrature(Link):
         terms, reach, error = resolve(self.g, m.reshape(-1), v.reshape(-1).sqrt(), self.tolerance)
         bad = ~(error <= self.tolerance)
         if bool(bad.any()):
-            raise self._pair_failure(m.reshape(-1)[bad], v.reshape(-1)[bad], error[bad], of=m.numel())
+            raise pair_failure(m.reshape(-1)[bad], v.reshape(-1)[bad], error[bad], self.tolerance, of=m.numel())
         return expect_pairs(m, v, c, at=self._derivatives, count=terms.reshape(m.shape), reach=reach, unit=unit)
 
     def _derivatives(self, f: Float[Tensor, "e n"]) -> Float[Tensor, "3 e n"]:
@@ -115,16 +113,6 @@ class Quadrature(Link):
         for rows in torch.arange(len(f), device=f.device).split(max(1, BUDGET // f.shape[-1])):
             out[:, rows] = differentiate(self.g, f[rows], order=3)[1:]
         return out
-
-    def _pair_failure(
-        self, m: Float[Tensor, " e"], v: Float[Tensor, " e"], error: Float[Tensor, " e"], *, of: int
-    ) -> QuadratureError:
-        worst = error.argmax()
-        return QuadratureError(
-            f"expected pair moments of g to {self.tolerance:.1e}, got an estimated error of {error[worst].item():.1e} "
-            f"at m={m[worst].item():.6g}, v={v[worst].item():.6g} (the worst of {m.numel()} among {of} nodes) with "
-            f"{COEFFICIENTS[-1]} coefficients. Error bars need a third derivative. {REMEDY}"
-        )
 
     def _refine(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"]) -> Float[Tensor, "3 b"]:
         """Double the nodes of the elements that have not converged, and of these alone."""
@@ -154,7 +142,8 @@ class Quadrature(Link):
             pending = pending[~(error[pending] <= self.tolerance)]
             if pending.numel() == 0:
                 return out
-        raise self._failure(m[pending], sd[pending], error[pending], of=m.numel())
+        missed = m[pending], sd[pending] ** 2, error[pending]
+        raise moment_failure(*missed, self.tolerance, of=m.numel(), nodes=COUNTS[-1])
 
     def _without_noise(
         self,
@@ -180,27 +169,8 @@ class Quadrature(Link):
             piece = integrate(self.g, m[rows], sd[rows], reach[rows], count)
             for whole, part in zip(level, piece, strict=True):
                 whole[..., rows] = part
-        self._check_finite(m, sd, level)
+        check_finite_moments(level.moments, m, sd**2, self.tolerance)
         return level
-
-    def _check_finite(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], level: Level) -> None:
-        bad = ~torch.isfinite(level.moments).all(0)
-        if bool(bad.any()):
-            raise QuadratureError(
-                f"expected g, g' and g'' to be finite on the range of N(m, v), to an error of {self.tolerance:.1e}, "
-                f"got {int(bad.sum())} of {m.numel()} elements where they are not, the first at "
-                f"m={m[bad][0].item():.6g}, v={sd[bad][0].item() ** 2:.6g}. {REMEDY}"
-            )
-
-    def _failure(
-        self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], error: Float[Tensor, " b"], *, of: int
-    ) -> QuadratureError:
-        worst = error.argmax()
-        return QuadratureError(
-            f"expected the moments of g to {self.tolerance:.1e} relative to E|g|, E|g'| and E|g''|, got an error of "
-            f"{error[worst].item():.1e} at m={m[worst].item():.6g}, v={sd[worst].item() ** 2:.6g} (the worst of "
-            f"{m.numel()} among {of} elements) with {COUNTS[-1]} nodes. {REMEDY}"
-        )
 
     def _check_attainable(self, dtype: torch.dtype) -> None:
         floor = 16 * torch.finfo(dtype).eps
@@ -214,10 +184,3 @@ class Quadrature(Link):
 def name_of(g: Callable[[Tensor], Tensor]) -> str:
     """The name of a function, the same in every run."""
     return getattr(g, "__name__", type(g).__name__)
-
-
-REMEDY = (
-    "Use a link with its own moments (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
-    "defined everywhere and smooth to its second derivative (no relu, abs, clamp or step; torch's softplus "
-    "jumps at its threshold), or a larger tolerance."
-)

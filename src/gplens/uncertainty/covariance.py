@@ -45,11 +45,13 @@ def covariance(
     grid = _grid(process, x0, d, *gauss)
     pairs = process.pairs(grid.left, grid.right, latent)
     coarse, coarse_first = _scaled_covariance(pairs, link, grid, unit, full=full)
-    outer = d[:, :, None] * d[:, None] if full else d**2
     scaled = values / unit[:, None]
     fine_miss, coarse_miss = ((d * first - scaled).abs().amax(1) for first in (fine_first, coarse_first))
-    part = gain(fine_miss, coarse_miss).view(-1, *[1] * (outer.ndim - 1))
-    return outer * fine, (coarse.sub_(fine).mul_(outer)).abs_().mul_(part), unit
+    part = gain(fine_miss, coarse_miss).view(-1, *[1] * (fine.ndim - 1))
+    error = coarse.sub_(fine).mul_(part)
+    for result in (fine, error):
+        result.mul_(d[:, None] if full else d).mul_(d[:, :, None] if full else d)
+    return fine, error.abs_(), unit
 
 
 def _unit(link: Link, at: NodeMarginals, grid: "_Grid") -> Float[Tensor, " b"]:

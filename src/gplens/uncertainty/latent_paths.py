@@ -40,6 +40,7 @@ class LatentPath:
         """Through the eigenvectors of the covariance of f at the nodes."""
         pairs = process.pairs(line, line, latent)
         size, vectors = torch.linalg.eigh(pairs.c[0])
+        vectors = vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()  # whatever the units
         kept = size > RANK * size[-1]
         root = size[kept].sqrt()
         c_k = pairs.c_k[0].transpose(0, 1)  # Cov(d_k f_q, f_p) at [q, p]

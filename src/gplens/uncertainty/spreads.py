@@ -19,6 +19,8 @@ from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
 ORDERS = (4, 5, 7, 10, 15, 22, 31, 47)
 """Gauss nodes that are tried, with their Kronrod extension, until the two rules agree."""
+MATRICES = 10
+"""Matrices over pairs of features that a path holds at once: those of two rules, their parts and their error."""
 TINY = torch.finfo(torch.float64).tiny
 """Below this a number has no relative accuracy."""
 SHORT = (1.0, 1.4)
@@ -114,7 +116,8 @@ def _closed_form(
     level = asked.first_orders(x, x0)
     for i, order in enumerate(ORDERS):
         pending = (~converged & (level <= i)).nonzero()[:, 0]
-        for rows in pending.split(rows_in_a_block(numbers_on_pairs(process, 2 * order + 1))) if len(pending) else ():
+        numbers = numbers_on_pairs(process, 2 * order + 1) + (MATRICES * process.features**2 if full else 0)
+        for rows in pending.split(rows_in_a_block(numbers)) if len(pending) else ():
             baselines = x0 if len(x0) == 1 else x0[rows]
             result, error, unit = _covariances(asked, x[rows], baselines, values[rows], order, full=full)
             converged[rows], level[rows] = _is_small(error, result, asked.question.tolerance), i

@@ -12,17 +12,17 @@ from gplens.links.moments.derivatives import differentiate
 from gplens.links.moments.hermite import REACH, grid_of, hermite_functions
 from gplens.links.moments.noise import rounding_of
 
-COUNTS = tuple(int(2 ** (k / 2)) for k in range(8, 29))
-"""Coefficients per level: 16, 22, 32, ... 16384. The last two resolve the sigmoid to sd = 20."""
+COUNTS = tuple(int(2 ** (k / 2)) for k in range(8, 31))
+"""Coefficients per level: 16, 22, 32, ... 32768. The last two resolve the sigmoid to sd = 20."""
 
 WIDEST = 50.0
 """The reach grows to 50 where g outgrows the density; beyond, sqrt(N(z; 0, 1)) underflows."""
 
-NOISY = (1024, 16384)
+NOISY = (1024, COUNTS[-1])
 """Levels at which what is left of the error is compared with the rounding errors of g itself."""
 
-GROUP = 128
-"""Elements at a time: 128 x 16384 coefficients are 17 MB for each of the three derivatives."""
+GROUP = 64
+"""Elements at a time: 64 x 32768 coefficients are 17 MB for each of the three derivatives."""
 
 OUTER = 0.9
 """The tail is what |z| > 0.9 reach contributes."""
@@ -121,7 +121,7 @@ def _unit(g: Callable[[Tensor], Tensor], m: Float[Tensor, " e"], sd: Float[Tenso
 
 
 def _size(total: Float[Tensor, "3 e"], sd: Float[Tensor, " e"]) -> Float[Tensor, "3 e"]:
-    """What the errors of g', g'' and g''' are relative to: (5.1) multiplies the higher ones by powers of sd  (5.11a)."""
+    """What the errors of g', g'' and g''' are relative to: (5.1) multiplies higher ones by powers of sd  (5.11a)."""
     second = torch.maximum(total[1], quotient(total[0], sd**2))
     return torch.stack([total[0], second, torch.maximum(total[2], quotient(second, sd**2))])
 
