@@ -48,10 +48,9 @@ def covariance(
     scaled = values / unit[:, None]
     fine_miss, coarse_miss = ((d * first - scaled).abs().amax(1) for first in (fine_first, coarse_first))
     part = gain(fine_miss, coarse_miss).view(-1, *[1] * (fine.ndim - 1))
-    error = coarse.sub_(fine).mul_(part)
-    for result in (fine, error):
-        result.mul_(d[:, None] if full else d).mul_(d[:, :, None] if full else d)
-    return fine, error.abs_(), unit
+    outer = d[:, :, None] * d[:, None] if full else d**2
+    error = coarse.sub_(fine).mul_(outer).abs_().mul_(part)
+    return fine.mul_(outer), error, unit
 
 
 def _unit(link: Link, at: NodeMarginals, grid: "_Grid") -> Float[Tensor, " b"]:
