@@ -8,7 +8,7 @@ from torch import Tensor
 
 import gplens
 from gplens import Diagonal, Explanation, Posterior, Process, Samples, Stack, kernels, links
-from gplens.links import Link
+from gplens.links import Link, Moments, PairMoments
 from gplens.means import ConstantMean
 from gplens.targets import Custom, Latent, Target
 from gplens.uncertainty import Uncertainty
@@ -143,6 +143,34 @@ def test_units_do_not_matter_for_many_models(check: object) -> None:
     first = fresh_seed()
     for seed in range(first, first + 40):
         check(seed, (DECADES[seed % len(DECADES)],))
+
+
+class Biased(Link):
+    """A sine whose slope is 1 % off: its attributions do not add up, although it says that it is exact."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def __call__(self, f: Tensor) -> Tensor:
+        return self.scale * torch.sin(f)
+
+    def moments(self, m: Tensor, v: Tensor) -> Moments:
+        damped = self.scale * torch.exp(-v / 2)
+        return Moments(damped * m.sin(), 1.01 * damped * m.cos(), -damped * m.sin())
+
+    def derivative(self, f: Tensor) -> Tensor:
+        return self.scale * torch.cos(f)
+
+    def pair_moments(self, m: Tensor, v: Tensor, c: Tensor) -> PairMoments:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("decade", DECADES)
+def test_attributions_that_do_not_add_up_have_not_converged_in_any_units(decade: int) -> None:
+    process, x, x0 = posterior(1)
+    e = explained(process, x, x0, Custom(Biased(10.0**decade)), None)
+    assert e.converged is not None
+    assert not e.converged.any()
 
 
 def test_outputs_of_very_different_units_do_not_disturb_each_other() -> None:
