@@ -64,7 +64,8 @@ def _depends_on_latent(given: Given) -> tuple[bool, bool]:
     """Whether the number of failures of a negative binomial, and its probability, change with f."""
     with torch.no_grad():
         y = given(torch.linspace(-3, 3, 7, dtype=torch.float64))
-    return tuple(bool((part != part[0]).any()) for part in (y.total_count, y.probs))
+    count, probability = (bool((part != part[0]).any()) for part in (y.total_count, y.probs))
+    return count, probability
 
 
 def _log_odds(p: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ def expect_pairs(
     with torch.no_grad():
         units = m.new_ones(len(m)) if unit is None else unit
         for rows in blocks(count.amax(-1), c.shape[-1]):
-            furthest = reach if isinstance(reach, float) else float(reach[rows].max())
+            furthest = float(reach[rows].max()) if isinstance(reach, Tensor) else reach
             terms = int(count[rows].max())
             parts = sum_series(m[rows], v[rows], c[rows], units[rows], at=at, count=terms, reach=furthest)
             for whole, part in zip(out, parts, strict=True):
