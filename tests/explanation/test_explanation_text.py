@@ -49,7 +49,7 @@ def test_inputs_that_did_not_converge_are_counted() -> None:
 
 def test_values_and_deviations_that_did_not_converge_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deviations have three nodes for a path of several lengthscales, values as many as they need."""
-    monkeypatch.setattr(spreads, "ORDERS", (1,))
+    monkeypatch.setattr(spreads, "ORDERS", (1, 1, 1))
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 2)
     request = {"likelihood": Exp(), "uncertainty": gplens.Diagonal()}
     e = gplens.explain(posterior, 3 * X, baseline=X0, **request)

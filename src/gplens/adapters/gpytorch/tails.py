@@ -50,7 +50,9 @@ def _beyond_count(given: Given, example: Any, t: float) -> Tail:
             return lambda f: tail_in_count(count, given(f).total_count, float(example.probs.detach()))
         if p and not b:
             return lambda f: tail_in_odds(count, float(example.total_count.detach()), _log_odds(given(f).probs))
-    counts = [i for i in range(int(count)) if bool(example.support.check(torch.full_like(example.mean, i)).all())]
+    counts = [i for i in range(int(count)) if _in_support(example, i)]
+    if counts and not _in_support(example, int(count)):
+        return torch.zeros_like  # no count is larger; one minus all probabilities would be rounding
     chunks = [counts[i : i + COUNTS_AT_ONCE] for i in range(0, len(counts), COUNTS_AT_ONCE)]
 
     def probability(f: Tensor, of: list[int]) -> Tensor:
@@ -58,6 +60,10 @@ def _beyond_count(given: Given, example: Any, t: float) -> Tail:
         return sum((y.log_prob(torch.full_like(f, float(i))).exp() for i in of), torch.zeros_like(f))
 
     return lambda f: 1 - _Summed.apply(f, [partial(probability, of=chunk) for chunk in chunks], 0)
+
+
+def _in_support(y: Any, count: int) -> bool:
+    return bool(y.support.check(torch.full_like(y.mean, float(count))).all())
 
 
 def _depends_on_latent(given: Given) -> tuple[bool, bool]:

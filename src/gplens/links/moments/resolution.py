@@ -122,8 +122,9 @@ def _unit(g: Callable[[Tensor], Tensor], m: Float[Tensor, " e"], sd: Float[Tenso
 
 def _size(total: Float[Tensor, "3 e"], sd: Float[Tensor, " e"]) -> Float[Tensor, "3 e"]:
     """What the errors of g', g'' and g''' are relative to: (5.1) multiplies higher ones by powers of sd  (5.11a)."""
-    second = torch.maximum(total[1], quotient(total[0], sd**2))
-    return torch.stack([total[0], second, torch.maximum(total[2], quotient(second, sd**2))])
+    lower = torch.where(sd > 0, 1 / sd**2, 0)
+    second = torch.maximum(total[1], total[0] * lower)
+    return torch.stack([total[0], second, torch.maximum(total[2], second * lower)])
 
 
 def _stein(
