@@ -40,8 +40,8 @@ Z_FAR = 9.36  # where g is e^f, its bulk is at z = sd: beyond 7.86 from there N(
 L_STEP, L_END = 0.5, 30.0  # the logistic density carries 1e-13 beyond
 L_FAR = 70.0  # at m = -v/2 the integrand falls like exp(-|L|/2) only, and exp(-35) is 6e-16
 L_STRETCH = 5.0  # L = 5 sinh(t/5): 51 nodes where plain L takes 121; the poles at L = i pi stay as far away
-FAR = -1.0
-"""The mean below which the longer ranges are used."""
+FAR = -3.0
+"""The mean below which the longer ranges are used; above, what the shorter ones leave out is 1e-13 of the result."""
 
 # The recipe of the terms of (5.9): for m in [0, 100] and nine sd from 0.02 to 20, the last k from which the absolute
 # values of the terms of E11, E13 and E22 still add up to 1e-11 at correlation 1, for sigmoid and softplus, is 3, 14,
