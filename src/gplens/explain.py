@@ -73,8 +73,8 @@ def explain(
         outputs: numbers or names of the outputs of a model that has several; all of them if None.
         rule: an object of gplens.rules; adaptive if None.
         tolerance: the error of every attribution relative to the larger of |T(x) - T(x0)| and the input's largest
-            attribution: 1e-6 if None, or 1e-4 if only Monte Carlo is possible (correlated classes). Rows that miss it
-            are False in `converged`.
+            attribution: 1e-6 if None, or 1e-4 if only Monte Carlo is possible (correlated classes). Rows whose values
+            miss it are False in `converged`, and rows whose deviations miss it in `spread.converged`.
         uncertainty: gplens.Diagonal(), Full() or Samples(count, seed): how sure the model is of each attribution.
             Nothing of it is computed if None.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
@@ -111,7 +111,8 @@ def explain(
         if request is not None:
             spread = spread_of(question, request, table.values, baselines[:, 0], attribution.integral.values)
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
-    explanation = _explanation(attribution, spread, table, baseline, baselines, names, output_names, provenance)
+    floor = question.expectation.floor
+    explanation = _explanation(attribution, floor, spread, table, baseline, baselines, names, output_names, provenance)
     return explanation if groups is None else explanation.group(groups)
 
 
@@ -181,6 +182,7 @@ def _request(uncertainty: Uncertainty | None, baseline: Baseline, *, grouped: bo
 
 def _explanation(
     attribution: Attribution,
+    floor: float,
     spread: Spread | None,
     table: Table,
     baseline: Baseline,
@@ -189,23 +191,20 @@ def _explanation(
     output_names: tuple[str, ...] | None,
     provenance: Provenance,
 ) -> Explanation:
-    """The result, without an axis of outputs if there is only one."""
+    """The result, without an axis of outputs if there is only one; `floor` is the error of the target."""
 
     def shaped(tensor: Tensor) -> Tensor:
         return tensor[:, 0] if output_names is None else tensor
 
-    integral, converged = attribution.integral, attribution.integral.converged
-    if spread is not None and spread.converged is not None:
-        both = spread.converged if converged is None else converged & spread.converged
-        converged = None if converged is None and bool(spread.converged.all()) else both
+    integral = attribution.integral
     return Explanation(
         values=shaped(integral.values),
         prediction=shaped(attribution.end),
         baseline_prediction=shaped(attribution.start),
         gap=shaped(attribution.gap),
-        error=None if integral.error is None else shaped(integral.error),
+        error=None if integral.error is None else shaped(integral.error) + floor,
         nodes=integral.nodes,
-        converged=converged,
+        converged=integral.converged,
         inputs=table.values,
         baseline=baselines[0] if baseline.background else baselines[:, 0].expand(table.values.shape),
         feature_names=feature_names,

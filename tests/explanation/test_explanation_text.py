@@ -2,9 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
 
+import gplens
+from conformance.zoo import KERNELS, fitted, rows
 from explanations import background, fixed, several, single
+from gplens.links import Exp
+from gplens.uncertainty import spreads
 
 
 def test_the_text_says_what_was_explained_and_how_well() -> None:
@@ -40,6 +45,25 @@ def test_inputs_that_did_not_converge_are_counted() -> None:
     assert "NOT CONVERGED for 2 of 5 inputs" in repr(bad)
     assert "NOT CONVERGED for 1 of 1 input" in repr(bad[1])
     assert "NOT CONVERGED" not in repr(bad[0])
+
+
+def test_values_and_deviations_that_did_not_converge_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deviations have three nodes for a path of several lengthscales, values as many as they need."""
+    monkeypatch.setattr(spreads, "ORDERS", (1, 1, 1))
+    (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 2)
+    request = {"likelihood": Exp(), "uncertainty": gplens.Diagonal()}
+    e = gplens.explain(posterior, 3 * X, baseline=X0, **request)
+    assert e.spread is not None
+    assert e.spread.converged is not None
+    assert e.converged is not None
+    assert not e.spread.converged.any()
+    assert e.converged.all()
+    assert "STANDARD DEVIATIONS NOT CONVERGED for 2 of 2 inputs" in repr(e)
+    assert repr(e).count("NOT CONVERGED") == 1
+    fixed_rule = gplens.explain(posterior, 3 * X, baseline=X0, rule=gplens.rules.GaussLegendre(4), **request)
+    assert fixed_rule.converged is None
+    assert fixed_rule.spread is not None
+    assert torch.equal(fixed_rule.spread.converged, e.spread.converged)
 
 
 def test_several_outputs_show_the_largest() -> None:

@@ -84,6 +84,9 @@ def test_an_input_at_its_baseline_is_certain(link: Link) -> None:
     assert e.draws is not None
     assert e.converged is not None
     assert e.converged.all()
+    assert e.spread is not None
+    assert e.spread.converged is not None
+    assert e.spread.converged.all()
     assert (std(e) == 0).all()
     assert (covariance(e) == 0).all()
     assert (e.draws == 0).all()

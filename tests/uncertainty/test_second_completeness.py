@@ -43,6 +43,9 @@ def test_covariances_add_up_to_the_variance_of_the_change(case: KernelCase, link
     assert e.covariance is not None
     assert e.converged is not None
     assert e.converged.all()
+    assert e.spread is not None
+    assert e.spread.converged is not None
+    assert e.spread.converged.all()
     assert_law(e.covariance[0], dense, X[0], X0[0], G[type(link).__name__])
 
 
@@ -61,4 +64,7 @@ def test_the_law_holds_for_the_latent_function_of_a_long_path() -> None:
     assert e.covariance is not None
     assert e.converged is not None
     assert e.converged.all()
+    assert e.spread is not None
+    assert e.spread.converged is not None
+    assert e.spread.converged.all()
     assert_law(e.covariance[0], dense, X[0], X0[0], lambda f: f)

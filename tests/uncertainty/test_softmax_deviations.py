@@ -89,14 +89,17 @@ def test_deviations_under_mixing_weights_are_those_of_naive_draws() -> None:
 def test_nodes_are_added_until_draws_are_the_larger_error(
     orders: tuple[int, ...], settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three nodes on a path of several lengthscales are too few, and `converged` says so."""
+    """Three nodes on a path of several lengthscales are too few: the spread has not converged, the values have."""
     monkeypatch.setattr(spreads, "ORDERS", orders)
     stack, dense, X, X0 = model()
     e = explain(stack, X[:1], baseline=-2 * X0[:1], likelihood=Likelihood("softmax", Softmax()), uncertainty=Diagonal())
     assert e.std is not None
     assert e.std_error is not None
     assert e.converged is not None
-    assert bool(e.converged[0]) == settled
+    assert bool(e.converged[0])
+    assert e.spread is not None
+    assert e.spread.converged is not None
+    assert bool(e.spread.converged[0]) == settled
     if settled:
         assert_deviations(e.std[0], e.std_error[0], naive(dense, X[0], -2 * X0[0], torch.eye(3).double()))
 

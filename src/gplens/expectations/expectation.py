@@ -11,7 +11,7 @@ from gplens.expectations.link import Link
 from gplens.processes.process import Marginals, Process
 
 ACCURACY = 1e-10
-"""The stated accuracy of the moments of every exact link, relative to 1 + |value|."""
+"""The stated accuracy of the moments of every exact link, relative to |value|."""
 
 
 class Jet(NamedTuple):
@@ -44,7 +44,7 @@ class Expectation(ABC):
 
     @property
     def accuracy(self) -> float:
-        """The error of psi relative to 1 + |psi|; infinite if the derivatives are those of an approximation."""
+        """The error of psi relative to |psi|; infinite if the derivatives are those of an approximation."""
         return ACCURACY
 
     @property

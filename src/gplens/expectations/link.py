@@ -74,3 +74,17 @@ class Link(ABC):
 
         c[b, i, i] may be below v[b, i], by a jitter that is in v alone. |c| may exceed sqrt(v v') by rounding.
         """
+
+    def scaled_pair_moments(
+        self,
+        m: Float[Tensor, "b q"],
+        v: Float[Tensor, "b q"],
+        c: Float[Tensor, "b q q"],
+        unit: Float[Tensor, " b"],
+    ) -> PairMoments:
+        """Those of g/unit, with a unit for each path: error bars of very small and very large targets.
+
+        Overridden where the moments of g itself could vanish or overflow.
+        """
+        unit = unit[:, None, None]
+        return PairMoments(*(E / unit / unit for E in self.pair_moments(m, v, c)))

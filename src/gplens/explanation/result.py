@@ -36,11 +36,12 @@ class Explanation:
     gap: Float[Tensor, "b *c"]
     """The sum of the attributions, less what they should add up to."""
     error: Float[Tensor, "b *c d"] | None
-    """Estimated quadrature error of every value; None for a rule that has no estimate."""
+    """Estimated error of every value, of the quadrature and of the target; None for a rule that has no estimate."""
     nodes: Int[Tensor, " b"]
     """The number of points of the path at which the model was evaluated."""
     converged: Bool[Tensor, " b"] | None
-    """Whether the tolerance was met; None for a rule that has no error estimate."""
+    """Whether the values met the tolerance; None for a rule that has no error estimate. Deviations and covariances have
+    a field of their own, `spread.converged`."""
     inputs: Float[Tensor, "b d"]
     baseline: Float[Tensor, "s d"]
     """The baseline of each input, or the background over which the explanation is an average."""

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
+from gplens.lines.units import power_of_two
 
 Values = Float[Tensor, "b *c d"]
 ASK_FOR_DRAWS = "Pass explain(uncertainty=gplens.Samples(1000, seed=0))."
@@ -24,7 +25,8 @@ class Spread:
     std_error: Float[Tensor, "b *c d"] | None = None
     """Monte Carlo error of std; None if std is exact."""
     covariance: Float[Tensor, "b *c d d"] | None = None
-    """Posterior covariance of the attributions of an output; None unless asked for."""
+    """Posterior covariance of the attributions of an output; None unless asked for, and beside draws if float64 cannot
+    hold the squares of the deviations."""
     draws: Float[Tensor, "b draws *c d"] | None = None
     """Posterior draws of the attributions; None unless asked for."""
     joint_draws: bool = True
@@ -32,7 +34,8 @@ class Spread:
     gaussian: bool = False
     """Whether the attributions are exactly Gaussian: those of a latent function, or through the identity link."""
     converged: Bool[Tensor, " b"] | None = None
-    """Whether the deviations met their tolerance."""
+    """Whether deviations and covariances met the tolerance, apart from their Monte Carlo error; that of the values is
+    `Explanation.converged`."""
 
     @property
     def has_interval(self) -> bool:
@@ -135,10 +138,11 @@ class Spread:
 
 def _deviations(draws: Float[Tensor, "b draws *c d"]) -> dict[str, Any]:
     """The standard deviation of draws, and its Monte Carlo error from their fourth moment."""
-    std, n = draws.std(1), draws.shape[1]
-    fourth = ((draws - draws.mean(1, keepdim=True)) ** 4).mean(1)
+    unit, n = power_of_two(draws.abs().amax(1)), draws.shape[1]  # fourth powers of small numbers vanish
+    scaled = draws / unit[:, None]
+    std, fourth = scaled.std(1), ((scaled - scaled.mean(1, keepdim=True)) ** 4).mean(1)
     error = ((fourth - std**4).clamp(min=0) / n).sqrt() / (2 * std)
-    return {"std": std, "std_error": torch.where(std > 0, error, 0.0)}
+    return {"std": unit * std, "std_error": unit * torch.where(std > 0, error, 0.0)}
 
 
 def _quantile(draws: Float[Tensor, "b draws *c d"], level: float) -> Values:

@@ -59,8 +59,10 @@ def _quality(e: Explanation) -> str:
     if e.standard_error is not None:
         parts.append(f"largest Monte Carlo standard error {float(e.standard_error.max()):.1e}")
     parts.append(f"{_range(e.nodes)} path nodes")
-    if e.converged is not None and not bool(e.converged.all()):
-        parts.append(f"NOT CONVERGED for {int((~e.converged).sum())} of {_count(len(e), 'input')}")
+    of_spread = None if e.spread is None else e.spread.converged
+    for what, converged in (("", e.converged), ("STANDARD DEVIATIONS ", of_spread)):
+        if converged is not None and not bool(converged.all()):
+            parts.append(f"{what}NOT CONVERGED for {int((~converged).sum())} of {_count(len(e), 'input')}")
     return "  " + ", ".join(parts)
 
 

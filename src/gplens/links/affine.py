@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -60,4 +61,15 @@ class Affine(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """Those of the inner link times scale^2."""
-        return PairMoments(*(self.scale**2 * E for E in self.link.pair_moments(m, v, c)))
+        return PairMoments(*(self.scale * (self.scale * E) for E in self.link.pair_moments(m, v, c)))
+
+    def scaled_pair_moments(
+        self,
+        m: Float[Tensor, "b q"],
+        v: Float[Tensor, "b q"],
+        c: Float[Tensor, "b q q"],
+        unit: Float[Tensor, " b"],
+    ) -> PairMoments:
+        if self.scale == 0:
+            return PairMoments(*(torch.zeros_like(c) for _ in range(4)))
+        return self.link.scaled_pair_moments(m, v, c, unit / abs(self.scale))

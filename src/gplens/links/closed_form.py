@@ -90,8 +90,18 @@ class Exp(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """exp(m + m' + (v + v' + 2c)/2), four times  (5.7)."""
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
+
+    def scaled_pair_moments(
+        self,
+        m: Float[Tensor, "b q"],
+        v: Float[Tensor, "b q"],
+        c: Float[Tensor, "b q q"],
+        unit: Float[Tensor, " b"],
+    ) -> PairMoments:
+        """As above, with the logarithm of the unit taken from m."""
         check_joint(m, v, c)
-        half = m + v / 2
+        half = m + v / 2 - torch.log(unit)[:, None]
         E = torch.exp(half[:, :, None] + half[:, None, :] + c)  # (5.7)
         _check_overflow(E, m, v, "E exp(f + f')")
         return PairMoments(E, E, E, E)

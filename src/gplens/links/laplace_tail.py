@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.expectations.link import Link, Moments, PairMoments
 from gplens.lines.shapes import Batch
 from gplens.links.moments.checks import check_marginal
+from gplens.links.moments.normal import cdf
 
 
 @final
@@ -48,7 +49,7 @@ class LaplaceTail(Link):
         z = torch.where(a == 0, 0.0, a / s)  # +-infinity where v = 0
         p = torch.exp(v / (2 * b**2) - a / b + torch.special.log_ndtr(z - s / b))
         n = torch.exp(v / (2 * b**2) + a / b + torch.special.log_ndtr(-z - s / b))
-        return Moments(torch.special.ndtr(-z) + (p - n) / 2, (p + n) / (2 * b), (p - n) / (2 * b**2))
+        return Moments(cdf(-z) + (p - n) / 2, (p + n) / (2 * b), (p - n) / (2 * b**2))
 
     def derivative(self, f: Batch) -> Batch:
         """The density of the observation at the shift."""

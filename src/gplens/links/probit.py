@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.expectations.link import Link, Moments, PairMoments, beside_a_step
 from gplens.lines.shapes import Batch
 from gplens.links.moments.checks import check_joint, check_marginal
+from gplens.links.moments.normal import cdf
 
 
 @final
@@ -38,7 +39,7 @@ class Probit(Link):
 
     def __call__(self, f: Batch) -> Batch:
         """g = Phi((f - shift)/sqrt(noise))."""
-        return torch.special.ndtr((f - self.shift) / self.noise**0.5)
+        return cdf((f - self.shift) / self.noise**0.5)
 
     def moments(self, m: Batch, v: Batch) -> Moments:
         """Phi(a/s), N(a; 0, s2), -(a/s2) N(a; 0, s2)  (2.5)."""
@@ -46,7 +47,7 @@ class Probit(Link):
         a, s2 = m - self.shift, self.noise + v
         u = a / torch.sqrt(s2)
         slope = torch.exp(-(u**2) / 2) / torch.sqrt(2 * pi * s2)  # (2.5b)
-        return Moments(torch.special.ndtr(u), slope, -a / s2 * slope)  # (2.5a), (2.5c)
+        return Moments(cdf(u), slope, -a / s2 * slope)  # (2.5a), (2.5c)
 
     def resolution(self, m: Batch, v: Batch) -> Batch:
         return beside_a_step(m - self.shift, self.noise + v)
@@ -57,14 +58,28 @@ class Probit(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """N2(a, a'; 0, S), S = [[noise + v, c], [c, noise + v']], and its derivatives in a and a'  (5.8)."""
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
+
+    def scaled_pair_moments(
+        self,
+        m: Float[Tensor, "b q"],
+        v: Float[Tensor, "b q"],
+        c: Float[Tensor, "b q q"],
+        unit: Float[Tensor, " b"],
+    ) -> PairMoments:
         check_joint(m, v, c)
-        return probit_pairs(m - self.shift, v, c, self.noise, self.noise)
+        return probit_pairs(m - self.shift, v, c, self.noise, self.noise, unit)
 
 
 def probit_pairs(
-    a: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"], noise: float, other: float
+    a: Float[Tensor, "b q"],
+    v: Float[Tensor, "b q"],
+    c: Float[Tensor, "b q q"],
+    noise: float,
+    other: float,
+    unit: Float[Tensor, " b"],
 ) -> PairMoments:
-    """(5.8) for two probits: one of `noise` at the first node of a pair, one of `other` at the second."""
+    """(5.8)/unit^2 for two probits: one of `noise` at the first node of a pair, one of `other` at the second."""
     a1, a2 = a[:, :, None], a[:, None, :]
     v1, v2 = v[:, :, None], v[:, None, :]
     s2 = other + v2
@@ -73,7 +88,8 @@ def probit_pairs(
     rest = a1 - c / s2 * a2  # a less its mean given a', of variance det/s2
     u1 = rest * s2 / det
     u2 = (a2 - c * u1) / s2  # u = S^-1 (a, a')
-    E11 = torch.exp(-(a2**2 / s2 + rest * u1) / 2) / (2 * pi * torch.sqrt(det))  # (5.8a)
+    exponent = -(a2**2 / s2 + rest * u1) / 2 - 2 * torch.log(unit)[:, None, None]
+    E11 = torch.exp(exponent) / (2 * pi * torch.sqrt(det))  # (5.8a)
     E13 = (u2**2 - (noise + v1) / det) * E11  # (5.8c)
     return PairMoments(E11, -u2 * E11, E13, (u1 * u2 + c / det) * E11)  # (5.8b), (5.8d)
 
@@ -121,8 +137,17 @@ class ProbitMixture(Link):
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
         """sum_ij w_i w_j (5.8), with the noise of part i at the first node and that of part j at the second."""
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
+
+    def scaled_pair_moments(
+        self,
+        m: Float[Tensor, "b q"],
+        v: Float[Tensor, "b q"],
+        c: Float[Tensor, "b q q"],
+        unit: Float[Tensor, " b"],
+    ) -> PairMoments:
         check_joint(m, v, c)
-        rows = [[probit_pairs(m, v, c, noise, other) for other in self.noises] for noise in self.noises]
+        rows = [[probit_pairs(m, v, c, noise, other, unit) for other in self.noises] for noise in self.noises]
         return PairMoments(
             *(self._weighted([self._weighted([pair[e] for pair in row]) for row in rows]) for e in range(4))
         )

@@ -11,18 +11,25 @@ from torch import Tensor
 
 from gplens.expectations.link import Link, Moments, PairMoments
 from gplens.lines.shapes import Batch
+from gplens.lines.units import quotient
 from gplens.links.moments.checks import check_joint, check_marginal
 from gplens.links.moments.derivatives import differentiate
+from gplens.links.moments.failures import QuadratureError, check_finite_moments, moment_failure, pair_failure
 from gplens.links.moments.hermite import expect_pairs
-from gplens.links.moments.resolution import COUNTS as COEFFICIENTS
+from gplens.links.moments.noise import rounding_of
 from gplens.links.moments.resolution import resolve
 from gplens.links.moments.trapezoid import Level, integrate
+
+__all__ = ["Quadrature", "QuadratureError", "name_of"]
 
 COUNTS = tuple(2**k for k in range(5, 15))
 """Nodes per level: 32, 64, ... 16384. The last resolves the sigmoid to sd = 300."""
 
 REACH = 9.0
 """The first range |z| < 9, beyond which N(0, 1) has 2e-19. It grows by a third if g outgrows the density."""
+
+NOISY = (1024, 16384)
+"""Levels at which what is left of the error is compared with the rounding errors of g itself."""
 
 BLOCK = 2048
 """Elements that are refined together, so that a g that cannot be integrated is noticed early."""
@@ -31,29 +38,26 @@ BUDGET = 2**18
 """Elements x nodes evaluated at once: 2 MB per temporary in float64, times what g and its graph hold."""
 
 
-class QuadratureError(ArithmeticError):
-    """The moments of g were not reached to the tolerance."""
-
-
 @final
 @dataclass(frozen=True, repr=False)
 class Quadrature(Link):
     """E g^(k) = int g^(k)(m + sd z) N(z; 0, 1) dz,  k = 0, 1, 2  (2.9), for any g with a continuous g''.
 
     Derivatives by autograd; the result is detached. Nodes are doubled until two levels agree to `tolerance`,
-    relative to max(1, E|g^(k)|), the tails are below it, and Stein's identities E[g^(k) z] = sd E g^(k+1)
-    hold to it: these catch kinks and jumps (relu, step), which autograd misses. Else `QuadratureError`.
+    relative to E|g^(k)| whatever the units of g (2.9a), the tails are below it, and Stein's identities
+    E[g^(k) z] = sd E g^(k+1) hold to it: these catch kinks and jumps (relu, step), which autograd misses. An error that
+    is no larger than the rounding of g itself is accepted, as that of 1 - tanh(f) for large f. Else `QuadratureError`.
 
     Holds 1e-10 for sigmoid, softplus, tanh, sin, Phi (v to 400, |m| to 100), polynomials, exp (v to 9).
     It cannot notice: a feature narrower than the first steps (sd/4) that lies between nodes; a kink so far out that it
-    changes the moments by less than 4e-15/sd; a kink exactly at m for v = 0.
+    changes the moments by less than 4e-15/sd of themselves; a kink exactly at m for v = 0.
     """
 
     g: Callable[[Tensor], Tensor]
     """Elementwise, of torch functions."""
 
     tolerance: float = 1e-11
-    """The largest error, relative to max(1, E|g^(k)|)."""
+    """The largest error, relative to E|g^(k)|, or to E|g'|/sd if that is larger than E|g''|."""
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < 1:
@@ -83,16 +87,25 @@ class Quadrature(Link):
         """By the series (5.9), for a g with a third derivative; or a QuadratureError.
 
         Coefficients are increased until two levels agree and leave out less than `tolerance`, relative to
-        sqrt(max(1, E g^(i)(f)^2) max(1, E g^(j)(f')^2))  (5.11). What `moments` refuses is refused.
+        sqrt(E g^(i)(f)^2 E g^(j)(f')^2)  (5.11). What `moments` refuses is refused.
         """
+        return self.scaled_pair_moments(m, v, c, m.new_ones(len(m)))
+
+    def scaled_pair_moments(
+        self,
+        m: Float[Tensor, "b q"],
+        v: Float[Tensor, "b q"],
+        c: Float[Tensor, "b q q"],
+        unit: Float[Tensor, " b"],
+    ) -> PairMoments:
         check_joint(m, v, c)
         self.moments(m, v)
         m, v, c = m.detach(), v.detach(), c.detach()
         terms, reach, error = resolve(self.g, m.reshape(-1), v.reshape(-1).sqrt(), self.tolerance)
         bad = ~(error <= self.tolerance)
         if bool(bad.any()):
-            raise self._pair_failure(m.reshape(-1)[bad], v.reshape(-1)[bad], error[bad], of=m.numel())
-        return expect_pairs(m, v, c, at=self._derivatives, count=terms.reshape(m.shape), reach=reach)
+            raise pair_failure(m.reshape(-1)[bad], v.reshape(-1)[bad], error[bad], self.tolerance, of=m.numel())
+        return expect_pairs(m, v, c, at=self._derivatives, count=terms.reshape(m.shape), reach=reach, unit=unit)
 
     def _derivatives(self, f: Float[Tensor, "e n"]) -> Float[Tensor, "3 e n"]:
         """g', g'', g''' at points, in pieces that fit the budget."""
@@ -100,16 +113,6 @@ class Quadrature(Link):
         for rows in torch.arange(len(f), device=f.device).split(max(1, BUDGET // f.shape[-1])):
             out[:, rows] = differentiate(self.g, f[rows], order=3)[1:]
         return out
-
-    def _pair_failure(
-        self, m: Float[Tensor, " e"], v: Float[Tensor, " e"], error: Float[Tensor, " e"], *, of: int
-    ) -> QuadratureError:
-        worst = error.argmax()
-        return QuadratureError(
-            f"expected pair moments of g to {self.tolerance:.1e}, got an estimated error of {error[worst].item():.1e} "
-            f"at m={m[worst].item():.6g}, v={v[worst].item():.6g} (the worst of {m.numel()} among {of} nodes) with "
-            f"{COEFFICIENTS[-1]} coefficients. Error bars need a third derivative. {REMEDY}"
-        )
 
     def _refine(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"]) -> Float[Tensor, "3 b"]:
         """Double the nodes of the elements that have not converged, and of these alone."""
@@ -120,47 +123,54 @@ class Quadrature(Link):
         pending = torch.arange(m.numel(), device=m.device)
         for count in COUNTS:
             level = self._integrate(m[pending], sd[pending], reach[pending], count)
-            change = ((level.moments - out[:, pending]).abs() / level.size).amax(0)
+            change = torch.maximum((level.moments - out[:, pending]).abs(), level.tail)
             out[:, pending] = level.moments
-            error[pending] = torch.stack([change, level.tail, level.stein]).amax(0)
-            short = pending[level.tail > self.tolerance]
+            tail = quotient(level.tail, level.size).amax(0)
+            tail = torch.where((level.size[0] == 0) & (sd[pending] > 0) & (reach[pending] < limit), torch.inf, tail)
+            error[pending] = torch.maximum(quotient(torch.maximum(change, level.stein), level.size).amax(0), tail)
+            if count in NOISY:
+                left = (error[pending] > self.tolerance).nonzero()[:, 0]
+                error[pending[left]] = self._without_noise(
+                    change[:, left],
+                    level.stein[:, left],
+                    level.size[:, left],
+                    m[pending[left]],
+                    (sd * reach)[pending[left]],
+                )
+            short = pending[tail > self.tolerance]
             reach[short] = (reach[short] * 4 / 3).clamp(max=limit)
             pending = pending[~(error[pending] <= self.tolerance)]
             if pending.numel() == 0:
                 return out
-        raise self._failure(m[pending], sd[pending], error[pending], of=m.numel())
+        missed = m[pending], sd[pending] ** 2, error[pending]
+        raise moment_failure(*missed, self.tolerance, of=m.numel(), nodes=COUNTS[-1])
+
+    def _without_noise(
+        self,
+        change: Float[Tensor, "3 p"],
+        stein: Float[Tensor, "3 p"],
+        size: Float[Tensor, "3 p"],
+        m: Float[Tensor, " p"],
+        reach: Float[Tensor, " p"],
+    ) -> Float[Tensor, " p"]:
+        """The errors less the rounding errors of g, of which those of g^(k) are in Stein's identities over sd."""
+        noise = rounding_of(self.g, m, reach, order=2)
+        before = torch.cat([torch.zeros_like(noise[:1]), quotient(noise[:-1], reach / REACH)])
+        defect = torch.maximum(change - noise, stein - noise - before).clamp(min=0)
+        return quotient(defect, size).amax(0)
 
     def _integrate(
         self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], reach: Float[Tensor, " b"], count: int
     ) -> Level:
         """One level, in pieces that fit the budget."""
         # Filled in place: small results kept between large temporaries fragment the heap, up to 900 MB.
-        level = Level(*(m.new_empty(*rows, m.numel()) for rows in ((3,), (3,), (), ())))
+        level = Level(*(m.new_empty(*rows, m.numel()) for rows in ((3,), (3,), (3,), (3,))))
         for rows in torch.arange(m.numel(), device=m.device).split(BUDGET // count):
             piece = integrate(self.g, m[rows], sd[rows], reach[rows], count)
             for whole, part in zip(level, piece, strict=True):
                 whole[..., rows] = part
-        self._check_finite(m, sd, level)
+        check_finite_moments(level.moments, m, sd**2, self.tolerance)
         return level
-
-    def _check_finite(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], level: Level) -> None:
-        bad = ~torch.isfinite(level.moments).all(0)
-        if bool(bad.any()):
-            raise QuadratureError(
-                f"expected g, g' and g'' to be finite on the range of N(m, v), to an error of {self.tolerance:.1e}, "
-                f"got {int(bad.sum())} of {m.numel()} elements where they are not, the first at "
-                f"m={m[bad][0].item():.6g}, v={sd[bad][0].item() ** 2:.6g}. {REMEDY}"
-            )
-
-    def _failure(
-        self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], error: Float[Tensor, " b"], *, of: int
-    ) -> QuadratureError:
-        worst = error.argmax()
-        return QuadratureError(
-            f"expected the moments of g to {self.tolerance:.1e} relative to max(1, E|g|), got an estimated error of "
-            f"{error[worst].item():.1e} at m={m[worst].item():.6g}, v={sd[worst].item() ** 2:.6g} (the worst of "
-            f"{m.numel()} among {of} elements) with {COUNTS[-1]} nodes. {REMEDY}"
-        )
 
     def _check_attainable(self, dtype: torch.dtype) -> None:
         floor = 16 * torch.finfo(dtype).eps
@@ -174,10 +184,3 @@ class Quadrature(Link):
 def name_of(g: Callable[[Tensor], Tensor]) -> str:
     """The name of a function, the same in every run."""
     return getattr(g, "__name__", type(g).__name__)
-
-
-REMEDY = (
-    "Use a link with its own moments (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
-    "defined everywhere and smooth to its second derivative (no relu, abs, clamp or step; torch's softplus "
-    "jumps at its threshold), or a larger tolerance."
-)

@@ -76,8 +76,8 @@ class PathGradient(Integrand):
 
     @property
     def gap_floor(self) -> Float[Tensor, "b o"]:
-        """The stated accuracy of the target."""
-        return max(self.expectation.accuracy, ROUNDING) * (1 + self.end.abs() + self.start.abs())
+        """The stated accuracy of the target: relative to the target, and the floor of an absolute one."""
+        return max(self.expectation.accuracy, ROUNDING) * (self.end.abs() + self.start.abs()) + self.floor
 
     @property
     def length(self) -> Float[Tensor, " b"]:

@@ -9,6 +9,7 @@ from torch import Tensor
 from gplens.expectations.expectation import HyperparameterDraws
 from gplens.expectations.hyperparameters import averages
 from gplens.explanation.spread import Spread
+from gplens.lines.units import power_of_two
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import attribute
 from gplens.paths.integrand import Question
@@ -51,10 +52,12 @@ def _pooled(spread: Spread, values: Float[Tensor, "b c d"], counts: tuple[int, .
     assert spread.std is not None
     M = averages(counts, tuple(range(len(counts))), values)
     deviation = values - (M @ values).repeat_interleave(torch.tensor(counts), 1)
-    std = (M @ (spread.std**2 + deviation**2)).sqrt()
-    error, covariance, samples = spread.std_error, spread.covariance, spread.draws
+    unit = power_of_two(torch.maximum(spread.std, deviation.abs()).amax((1, 2), keepdim=True))  # squares may be lost
+    scaled = (M @ ((spread.std / unit) ** 2 + (deviation / unit) ** 2)).sqrt()
+    std, error, covariance, samples = unit * scaled, spread.std_error, spread.covariance, spread.draws
     if error is not None:
-        error = torch.where(std > 0, (M**2 @ (spread.std * error) ** 2).sqrt() / std, 0.0)
+        pooled = (M**2 @ ((spread.std / unit) * (error / unit)) ** 2).sqrt()
+        error = unit * torch.where(scaled > 0, pooled / scaled, 0.0)
     if covariance is not None:
         covariance = torch.einsum("oc,bckl->bokl", M, covariance + deviation[..., None] * deviation[..., None, :])
     if samples is not None and isinstance(request, Samples):

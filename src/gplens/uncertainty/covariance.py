@@ -10,6 +10,7 @@ from torch import Tensor
 from gplens.expectations.link import Link
 from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs
+from gplens.lines.units import power_of_two
 from gplens.paths.panels import gain, gauss_kronrod, gauss_legendre
 from gplens.processes.process import Process
 
@@ -27,33 +28,49 @@ def covariance(
     order: int,
     *,
     full: bool,
-) -> tuple[Matrix, Matrix]:
-    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2) at Kronrod's nodes, and its estimated error.
+) -> tuple[Matrix, Matrix, Float[Tensor, " b"]]:
+    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2) at Kronrod's nodes, its estimated error, and their unit.
+
+    Both are in units of unit^2, because the squares of very small and very large attributions are lost.
 
     The error is the distance to the result at Gauss's nodes, times the gain of Kronrod's nodes on the attributions
     `values`, which are known  (5.14a).
     """
     d, (t, w, _) = x - x0, map(torch.as_tensor, gauss_kronrod(order))
     gauss = map(torch.as_tensor, gauss_legendre(order))
-    fine, fine_first = _scaled_covariance(process, latent, link, _grid(process, x0, d, t, w), full=full)
-    coarse, coarse_first = _scaled_covariance(process, latent, link, _grid(process, x0, d, *gauss), full=full)
+    grid = _grid(process, x0, d, t, w)
+    pairs = process.pairs(grid.left, grid.right, latent)
+    unit = _unit(link, pairs.left, grid)
+    fine, fine_first = _scaled_covariance(pairs, link, grid, unit, full=full)
+    grid = _grid(process, x0, d, *gauss)
+    pairs = process.pairs(grid.left, grid.right, latent)
+    coarse, coarse_first = _scaled_covariance(pairs, link, grid, unit, full=full)
+    scaled = values / unit[:, None]
+    fine_miss, coarse_miss = ((d * first - scaled).abs().amax(1) for first in (fine_first, coarse_first))
+    part = gain(fine_miss, coarse_miss, coarse_miss, smooth=process.smooth).view(-1, *[1] * (fine.ndim - 1))
     outer = d[:, :, None] * d[:, None] if full else d**2
-    fine_miss, coarse_miss = ((d * first - values).abs().amax(1) for first in (fine_first, coarse_first))
-    part = gain(fine_miss, coarse_miss, coarse_miss, smooth=process.smooth).view(-1, *[1] * (outer.ndim - 1))
-    return outer * fine, part * (outer * (fine - coarse)).abs()
+    error = coarse.sub_(fine).mul_(outer).abs_().mul_(part)
+    return fine.mul_(outer), error, unit
+
+
+def _unit(link: Link, at: NodeMarginals, grid: "_Grid") -> Float[Tensor, " b"]:
+    """The largest E g' or sd E g'' on each path."""
+    _, slope, curvature = link.moments(at.m, at.v)
+    size = torch.maximum(slope.abs(), curvature.abs() * at.v.sqrt()).amax(1)
+    return power_of_two(size.unflatten(0, (-1, grid.group)).amax(1))
 
 
 def _scaled_covariance(
-    process: Process, latent: int, link: Link, grid: "_Grid", *, full: bool
+    pairs: Pairs, link: Link, grid: "_Grid", unit: Float[Tensor, " b"], *, full: bool
 ) -> tuple[Matrix, Float[Tensor, "b d"]]:
-    """The covariance of IG_k / d_k and IG_l / d_l on a grid of pairs, and IG_k / d_k itself."""
-    pairs = process.pairs(grid.left, grid.right, latent)
-    weights = grid.double.expand_as(pairs.c)
-    second = grid.sum_of_paths(_second_moment(pairs, _PairMoments.of(link, pairs), weights, full=full))
-    first = grid.sum_of_paths(_first_moment(pairs.left, link, grid.single))
+    """The covariance of IG_k / d_k and IG_l / d_l on a grid of pairs, and IG_k / d_k itself, in units."""
+    weights, units = grid.double.expand_as(pairs.c), unit.repeat_interleave(grid.group)
+    second = grid.sum_of_paths(_second_moment(pairs, _PairMoments.of(link, pairs, units), weights, full=full))
+    first = grid.sum_of_paths(_first_moment(pairs.left, link, grid.single, units))
     if not full:
         return second - first**2, first
-    return (second + second.mT) / 2 - first[:, :, None] * first[:, None], first
+    second = (second + second.mT).div_(2)
+    return second.sub_(first[:, :, None] * first[:, None]), first
 
 
 @final
@@ -90,9 +107,11 @@ def _grid(process: Process, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], 
     return _Grid(left, right, w.repeat(b)[:, None], double.repeat(b, 1)[:, None], q)
 
 
-def _first_moment(at: NodeMarginals, link: Link, w: Float[Tensor, "#b q"]) -> Float[Tensor, "b d"]:
+def _first_moment(
+    at: NodeMarginals, link: Link, w: Float[Tensor, "#b q"], unit: Float[Tensor, " b"]
+) -> Float[Tensor, "b d"]:
     """IG_k / d_k at the same nodes: sum_q w_q (E g' m_k + 1/2 E g'' v_k)  (4.1)."""
-    _, slope, curvature = link.moments(at.m, at.v)
+    _, slope, curvature = (part / unit[:, None] for part in link.moments(at.m, at.v))
     by_m, by_v = (w * slope)[:, None], (w * curvature / 2)[:, None]
     return (by_m @ at.m_k + by_v @ at.v_k)[:, 0]
 
@@ -109,16 +128,16 @@ class _PairMoments(NamedTuple):
     E22: Float[Tensor, "b q p"]
 
     @staticmethod
-    def of(link: Link, pairs: Pairs) -> "_PairMoments":
-        """The link's moments between all nodes, restricted to those between left and right."""
+    def of(link: Link, pairs: Pairs, unit: Float[Tensor, " b"]) -> "_PairMoments":
+        """The moments of g/unit between all nodes, restricted to those between left and right."""
         if pairs.square:
-            E = link.pair_moments(pairs.left.m, pairs.left.v, pairs.c)
+            E = link.scaled_pair_moments(pairs.left.m, pairs.left.v, pairs.c, unit)
             return _PairMoments(E.E11, E.E12, E.E12.mT, E.E13, E.E13.mT, E.E22)
         x, y, (_, q, p) = pairs.left, pairs.right, pairs.c.shape
         m, v = torch.cat([x.m, y.m], dim=1), torch.cat([x.v, y.v], dim=1)
         c = torch.zeros(len(m), q + p, q + p, dtype=m.dtype)
         c[:, :q, q:], c[:, q:, :q] = pairs.c, pairs.c.mT
-        E = link.pair_moments(m, v, c)
+        E = link.scaled_pair_moments(m, v, c, unit)
         across = [part[:, :q, q:] for part in E]
         back = [part[:, q:, :q].mT for part in E]
         return _PairMoments(across[0], across[1], back[1], across[2], back[2], across[3])
@@ -134,7 +153,9 @@ def _second_moment(pairs: Pairs, E: _PairMoments, w: Float[Tensor, "b q p"], *, 
     products = [(x.m_k, by_m), (x.v_k, by_v), (to_m, y.m_k), (to_v, y.v_k)]
     products += [((weighted.E22[..., None] * c_k.transpose(1, 2)).flatten(1, 2), c_l.flatten(1, 2))]
     total = pairs.gradient_sum(weighted.E11, full)
-    return total + torch.stack([a.mT @ b if full else (a * b).sum(1) for a, b in products]).sum(0)
+    for a, b in products:
+        total = torch.baddbmm(total, a.mT, b) if full else total + (a * b).sum(1)
+    return total
 
 
 def _weighted_sum(weights: Float[Tensor, "b p q"], c: Float[Tensor, "b p q d"]) -> Float[Tensor, "b p d"]:

@@ -23,9 +23,10 @@ def draw(paths: PathDraws, request: Samples, row: int, output: int = 0) -> Float
     generator = torch.Generator().manual_seed(request.seed + 1_000_003 * row + 1_000_000_007 * output)
     xi = torch.randn(request.count, paths.dims, generator=generator, dtype=paths.w.dtype)
     rest = torch.randn(request.count, len(paths.outputs), len(paths.d), generator=generator, dtype=paths.w.dtype)
-    size = max(1, CHUNK // (len(paths.d) * len(paths.w) * (len(paths.outputs) + len(paths.w))))
+    gradients = CHUNK // (len(paths.d) * len(paths.w) * (len(paths.outputs) + len(paths.w)))
+    size = max(1, min(_draws_at_once(paths), gradients))
     chunks = zip(xi.split(size), rest.split(size), strict=True)
-    return torch.cat([_draw(paths, *chunk, joint=request.joint) for chunk in chunks])
+    return paths.unit[:, None] * torch.cat([_draw(paths, *chunk, joint=request.joint) for chunk in chunks])
 
 
 def _draw(
@@ -36,7 +37,7 @@ def _draw(
         return mean + paths.variance(weights).sqrt() * rest
     covariance = paths.covariance(weights).flatten(3, 4).flatten(1, 2)
     size, vectors = torch.linalg.eigh(covariance)
-    scaled = vectors * size.clamp(min=0).sqrt()[:, None]  # semi-definite: below zero is rounding
+    scaled = vectors * size.clamp(min=0).sqrt()[:, None] @ vectors.mT  # semi-definite: below zero is rounding
     certain = covariance.diagonal(dim1=1, dim2=2) == 0
     scaled = scaled.masked_fill(certain[..., None], 0.0)  # no rounding in features that do not matter
     return mean + (scaled @ rest.flatten(1)[..., None])[..., 0].view_as(mean)
@@ -61,13 +62,25 @@ def deviations(
     Returns the standard deviations, their standard errors, and the change of the deviations of the first replicate by
     the coarser rule.
     """
-    variances = torch.stack([_variance(paths, values, seed * REPLICATES + r) for r in range(REPLICATES)])
+    unit = paths.unit[:, None]
+    scaled = values / unit
+    variances = torch.stack([_variance(paths, scaled, seed * REPLICATES + r) for r in range(REPLICATES)])
     mean, error = variances.mean(0), variances.std(0) / sqrt(REPLICATES)
-    std, coarse = mean.sqrt(), _variance(paths.coarse(), values, seed * REPLICATES)
-    return std, torch.where(std > 0, error / (2 * std), 0.0), (variances[0].sqrt() - coarse.sqrt()).abs()
+    std, coarse = mean.sqrt(), _variance(paths.coarse(), scaled, seed * REPLICATES)
+    std_error = torch.where(std > 0, error / (2 * std), 0.0)
+    return unit * std, unit * std_error, unit * (variances[0].sqrt() - coarse.sqrt()).abs()
 
 
 def _variance(paths: PathDraws, values: Float[Tensor, "o d"], seed: int) -> Float[Tensor, "o d"]:
-    xi = sobol_normals(POINTS, paths.dims, seed)
-    mean, weights = paths.given(xi)
-    return (paths.variance(weights) + (mean - values) ** 2).mean(0)
+    """In units of paths.unit^2, in chunks of draws."""
+    total = torch.zeros_like(values)
+    for xi in sobol_normals(POINTS, paths.dims, seed).split(_draws_at_once(paths)):
+        mean, weights = paths.given(xi)
+        total += (paths.variance(weights) + (mean - values) ** 2).sum(0)
+    return total / POINTS
+
+
+def _draws_at_once(paths: PathDraws) -> int:
+    """As many as fit into a chunk: slopes of all outputs in all latent functions, gradients, and pairs of nodes."""
+    o, c, (d, q) = len(paths.outputs), len(paths.latents), (len(paths.d), len(paths.w))
+    return max(1, CHUNK // (3 * o * c * q + q * d + o * (q**2 + d)))

@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
+from gplens.lines.units import power_of_two
 from gplens.paths.integrand import Question
 from gplens.paths.panels import gauss_kronrod
 from gplens.processes.process import Process, Sources
@@ -39,6 +40,7 @@ class LatentPath:
         """Through the eigenvectors of the covariance of f at the nodes."""
         pairs = process.pairs(line, line, latent)
         size, vectors = torch.linalg.eigh(pairs.c[0])
+        vectors = vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()  # whatever the units
         kept = size > RANK * size[-1]
         root = size[kept].sqrt()
         c_k = pairs.c_k[0].transpose(0, 1)  # Cov(d_k f_q, f_p) at [q, p]
@@ -81,6 +83,8 @@ class PathDraws:
     mixing: Float[Tensor, "c l"]
     """The expectation takes this mix of the latent functions, plus the jitter."""
     jitter: Float[Tensor, " c"]
+    unit: Float[Tensor, " o"]
+    """The size of dT/df of each output at the posterior mean: the squares of very small and large numbers are lost."""
 
     @staticmethod
     def on(
@@ -91,8 +95,10 @@ class PathDraws:
         line, sources = Line(x0[None], (x - x0)[None], t[None]), Sources.of(question.process)
         count = sources.process.latents
         latents = tuple(LatentPath.of(sources.process, i, line, full=full) for i in range(count))
-        rule = x - x0, w, gauss
-        return PathDraws(latents, question.expectation, question.outputs, *rule, sources.weights, sources.jitter)
+        rule, mix, one = (x - x0, w, gauss), (sources.weights, sources.jitter), w.new_ones(len(question.outputs))
+        paths = PathDraws(latents, question.expectation, question.outputs, *rule, *mix, one)
+        m = torch.stack([latent.pairs.left.m[0] for latent in latents])[None]
+        return replace(paths, unit=power_of_two(paths._target_slopes(m).abs().amax((0, 2, 3))))
 
     def coarse(self) -> "PathDraws":
         """The same draws, integrated by the Gauss nodes among the Kronrod nodes."""
@@ -104,11 +110,11 @@ class PathDraws:
         return sum(latent.U.shape[1] for latent in self.latents)
 
     def given(self, xi: Float[Tensor, "s r"]) -> tuple[Float[Tensor, "s o d"], Float[Tensor, "s o l q"]]:
-        """E[IG given the paths], and the weights of d_k f_q in it: w_q dT_o/df_l  (5.15)."""
+        """E[IG given the paths], and the weights of d_k f_q in it: w_q dT_o/df_l  (5.15), both in units of `unit`."""
         by_latent = xi.split([latent.U.shape[1] for latent in self.latents], dim=1)
         pairs = list(zip(self.latents, by_latent, strict=True))
         f = torch.stack([latent.values(normals) for latent, normals in pairs], dim=1)
-        weights = self.w * self._target_slopes(f)
+        weights = self.w * self._target_slopes(f) / self.unit[:, None, None]
         parts = [
             torch.einsum("soq,sqd->sod", weights[:, :, i], latent.slopes(normals))
             for i, (latent, normals) in enumerate(pairs)

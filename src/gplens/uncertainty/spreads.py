@@ -19,6 +19,10 @@ from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
 ORDERS = (4, 5, 7, 10, 15, 22, 31, 47)
 """Gauss nodes that are tried, with their Kronrod extension, until the two rules agree."""
+MATRICES = 10
+"""Matrices over pairs of features that a path holds at once: those of two rules, their parts and their error."""
+TINY = torch.finfo(torch.float64).tiny
+"""Below this a number has no relative accuracy."""
 SHORT = (1.0, 1.4)
 """The path lengths in lengthscales up to which the first two orders suffice for a tolerance of 1e-6. Recipe:
 scripts/kronrod_gain.py"""
@@ -107,18 +111,41 @@ def _closed_form(
     """Covariances, or variances, with more nodes for the paths that need them; and the order of each path."""
     full, process = asked.request.covariances, asked.question.process
     shape = (len(x), len(asked.question.outputs), *x.shape[1:] * (2 if full else 1))
-    covariances, converged = x.new_empty(shape), torch.zeros(len(x), dtype=torch.bool)
+    std, covariances = x.new_empty(shape[:3]), x.new_empty(shape) if full else None
+    converged = torch.zeros(len(x), dtype=torch.bool)
     level = asked.first_orders(x, x0)
     for i, order in enumerate(ORDERS):
         pending = (~converged & (level <= i)).nonzero()[:, 0]
-        for rows in pending.split(rows_in_a_block(numbers_on_pairs(process, 2 * order + 1))) if len(pending) else ():
+        numbers = numbers_on_pairs(process, 2 * order + 1) + (MATRICES * process.features**2 if full else 0)
+        for rows in pending.split(rows_in_a_block(numbers)) if len(pending) else ():
             baselines = x0 if len(x0) == 1 else x0[rows]
-            result, error = _covariances(asked, x[rows], baselines, values[rows], order, full=full)
-            covariances[rows], converged[rows] = result, _is_small(error, result, asked.question.tolerance)
-            level[rows] = i
-    variances = covariances.diagonal(dim1=2, dim2=3) if full else covariances
-    std = variances.clamp(min=0).sqrt()  # below zero is rounding
-    return Spread(std, covariance=covariances if full else None, converged=converged), torch.tensor(ORDERS)[level]
+            result, error, unit = _covariances(asked, x[rows], baselines, values[rows], order, full=full)
+            converged[rows], level[rows] = _is_small(error, result, asked.question.tolerance), i
+            variances = result.diagonal(dim1=2, dim2=3) if full else result
+            std[rows] = unit[..., None] * variances.clamp(min=0).sqrt()  # below zero is rounding
+            if covariances is not None:
+                covariances[rows] = unit[..., None, None] * (unit[..., None, None] * result)
+    if covariances is not None and _lost(covariances, std):
+        _refuse(asked.request, std)
+        covariances = None
+    return Spread(std, covariance=covariances, converged=converged), torch.tensor(ORDERS)[level]
+
+
+def _lost(covariances: Float[Tensor, "b o d d"], std: Float[Tensor, "b o d"]) -> bool:
+    """Whether float64 does not hold the squares of the deviations."""
+    largest = std.amax(2) if std.shape[2] else std.new_zeros(std.shape[:2])
+    too_small = (largest > 0) & (largest < (TINY / torch.finfo(std.dtype).eps) ** 0.5)
+    return bool(too_small.any()) or not bool(covariances.isfinite().all())
+
+
+def _refuse(request: Uncertainty, std: Float[Tensor, "b o d"]) -> None:
+    """A request of covariances that float64 cannot hold. Draws do without."""
+    if isinstance(request, Full):
+        raise OverflowError(
+            "expected standard deviations between 1e-146 and 1e154, whose squares float64 can hold, got some from "
+            f"{float(std.min()):.0e} to {float(std.max()):.0e}. Pass uncertainty=gplens.Diagonal(), or change the "
+            "units of the target."
+        )
 
 
 def _covariances(
@@ -129,15 +156,15 @@ def _covariances(
     order: int,
     *,
     full: bool,
-) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o d *d"]]:
-    """The covariances of each output, and their errors."""
+) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o d *d"], Float[Tensor, "b o"]]:
+    """The covariances of each output and their errors, in units of unit^2, and the unit."""
     by_output = zip(asked.question.outputs, asked.links, values.unbind(1), strict=True)
     process = asked.question.process
     results = [
         covariance(process, i, link, x0, x, IG, order, full=full) for i, link, IG in by_output if link is not None
     ]
-    covariances, errors = zip(*results, strict=True)
-    return torch.stack(covariances, dim=1), torch.stack(errors, dim=1)
+    covariances, errors, units = (torch.stack(parts, dim=1) for parts in zip(*results, strict=True))
+    return covariances, errors, units
 
 
 def _is_small(error: Float[Tensor, "b o *e"], size: Float[Tensor, "b o *e"], tolerance: float) -> Bool[Tensor, " b"]:

@@ -85,9 +85,10 @@ def expect_pairs(
     *,
     at: Callable[[Float[Tensor, "e n"]], Float[Tensor, "3 e n"]],
     count: Int[Tensor, "b q"],
-    reach: float = REACH,
+    reach: Float[Tensor, " b"] | float = REACH,
+    unit: Float[Tensor, " b"] | None = None,
 ) -> PairMoments:
-    """(5.9) with the terms that the nodes of a path need, the most of `count`; `at` gives g', g'', g''' at points.
+    """(5.9)/unit^2 with the terms that a path needs, the most of `count`; `at` gives g', g'', g''' at points.
 
     Detached.
     """
@@ -96,8 +97,11 @@ def expect_pairs(
     if c.numel() == 0:
         return out
     with torch.no_grad():
+        units = m.new_ones(len(m)) if unit is None else unit
         for rows in blocks(count.amax(-1), c.shape[-1]):
-            parts = sum_series(m[rows], v[rows], c[rows], at=at, count=int(count[rows].max()), reach=reach)
+            furthest = float(reach[rows].max()) if isinstance(reach, Tensor) else reach
+            terms = int(count[rows].max())
+            parts = sum_series(m[rows], v[rows], c[rows], units[rows], at=at, count=terms, reach=furthest)
             for whole, part in zip(out, parts, strict=True):
                 whole[rows] = part
     return out
@@ -113,6 +117,7 @@ def sum_series(
     m: Float[Tensor, "b q"],
     v: Float[Tensor, "b q"],
     c: Float[Tensor, "b q q"],
+    unit: Float[Tensor, " b"],
     *,
     at: Callable[[Float[Tensor, "e n"]], Float[Tensor, "3 e n"]],
     count: int,
@@ -121,7 +126,8 @@ def sum_series(
     """The first `count` terms of (5.9), fewer where every |r|^k has vanished."""
     r = correlation(v, c)
     grid = grid_of(count, reach=reach, like=m)
-    even, odd = fold(at(m.reshape(-1, 1) + v.reshape(-1, 1).sqrt() * grid.z.to(m.dtype)) * grid.w.to(m.dtype))
+    values = at(m.reshape(-1, 1) + v.reshape(-1, 1).sqrt() * grid.z.to(m.dtype))
+    even, odd = fold(values / unit.repeat_interleave(m.shape[1])[:, None] * grid.w.to(m.dtype))
     out = PairMoments(*(torch.zeros_like(c) for _ in range(4)))
     power = torch.ones_like(c)
     for psi in hermite_functions(grid.z[grid.z.numel() // 2 :], count):

@@ -23,17 +23,17 @@ ROUNDING = 16
 
 
 class Level(NamedTuple):
-    """Integrals of g, g', g'' (first axis) for every element, and their relative defects."""
+    """Integrals of g, g', g'' (first axis) for every element, and their defects in the same units."""
 
     moments: Float[Tensor, "3 b"]
     size: Float[Tensor, "3 b"]
-    """max(1, E|g^(k)|), which errors are relative to."""
+    """E|g|, E|g'| and max(E|g''|, E|g'|/sd), which errors are relative to  (2.9a)."""
 
-    tail: Float[Tensor, " b"]
-    """The largest contribution of the outer tenth of the range, relative."""
+    tail: Float[Tensor, "3 b"]
+    """The contribution of the outer tenth of the range."""
 
-    stein: Float[Tensor, " b"]
-    """By how much E[g z] = sd E g' or E[g' z] = sd E g'' fails, relative: a kink or jump that g'' misses."""
+    stein: Float[Tensor, "3 b"]
+    """By how much E[g z] = sd E g' and E[g' z] = sd E g'' fail: a kink or jump that g'' misses. Zero for g itself."""
 
 
 def integrate(
@@ -49,10 +49,10 @@ def integrate(
     w = torch.exp(-(z**2) / 2) * reach[:, None] * (2 / count / sqrt(2 * pi))
     terms = differentiate(g, m[:, None] + sd[:, None] * z) * w
     moments, absolute = terms.sum(-1), terms.abs()
-    size = torch.clamp(absolute.sum(-1), min=1)
-    tail = absolute[..., t.abs() > OUTER].sum(-1) / size
-    first = (terms[:2] * z).sum(-1)
-    return Level(moments, size, tail.amax(0), _stein(m, sd, moments, size, first).amax(0))
+    size, tail = absolute.sum(-1), absolute[..., t.abs() > OUTER].sum(-1)
+    stein = _stein(m, sd, moments, size, first=(terms[:2] * z).sum(-1))
+    size[2] = torch.where(sd > 0, torch.maximum(size[2], size[1] / sd), size[2])  # (2.9a)
+    return Level(moments, size, tail, stein)
 
 
 def _stein(
@@ -61,8 +61,8 @@ def _stein(
     moments: Float[Tensor, "3 b"],
     size: Float[Tensor, "3 b"],
     first: Float[Tensor, "2 b"],
-) -> Float[Tensor, "2 b"]:
-    """|E[g^(k) z] - sd E g^(k+1)| / (sd size), k = 0, 1, less what rounding in g and m + sd z explains."""
+) -> Float[Tensor, "3 b"]:
+    """|E[g^(k) z] - sd E g^(k+1)| / sd, k = 0, 1, less what rounding in g and m + sd z explains; zero for g itself."""
     rounding = ROUNDING * torch.finfo(m.dtype).eps * (size[:2] + m.abs() * size[1:])
     excess = (first - sd * moments[1:]).abs() - rounding
-    return torch.where(excess <= 0, 0, excess / (sd * size[1:]))
+    return torch.cat([torch.zeros_like(size[:1]), torch.where(excess <= 0, 0, excess / sd)])

@@ -1,0 +1,60 @@
+"""What is said about a g whose moments were not reached."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.links.moments.resolution import COUNTS as COEFFICIENTS
+
+REMEDY = (
+    "Use a link with its own moments (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
+    "defined everywhere and smooth to its second derivative (no relu, abs, clamp or step; torch's softplus "
+    "jumps at its threshold), or a larger tolerance."
+)
+
+
+class QuadratureError(ArithmeticError):
+    """The moments of g were not reached to the tolerance."""
+
+
+def moment_failure(
+    m: Float[Tensor, " e"],
+    v: Float[Tensor, " e"],
+    error: Float[Tensor, " e"],
+    tolerance: float,
+    *,
+    of: int,
+    nodes: int,
+) -> QuadratureError:
+    """For elements that missed the tolerance with all nodes."""
+    worst = error.argmax()
+    return QuadratureError(
+        f"expected the moments of g to {tolerance:.1e} relative to E|g|, E|g'| and E|g''|, got an estimated error of "
+        f"{error[worst].item():.1e} at m={m[worst].item():.6g}, v={v[worst].item():.6g} (the worst of {m.numel()} "
+        f"among {of} elements) with {nodes} nodes. {REMEDY}"
+    )
+
+
+def pair_failure(
+    m: Float[Tensor, " e"], v: Float[Tensor, " e"], error: Float[Tensor, " e"], tolerance: float, *, of: int
+) -> QuadratureError:
+    """For nodes that missed the tolerance with all coefficients."""
+    worst = error.argmax()
+    return QuadratureError(
+        f"expected pair moments of g to {tolerance:.1e}, got an estimated error of {error[worst].item():.1e} at "
+        f"m={m[worst].item():.6g}, v={v[worst].item():.6g} (the worst of {m.numel()} among {of} nodes) with "
+        f"{COEFFICIENTS[-1]} coefficients. Error bars need a third derivative. {REMEDY}"
+    )
+
+
+def check_finite_moments(
+    moments: Float[Tensor, "3 e"], m: Float[Tensor, " e"], v: Float[Tensor, " e"], tolerance: float
+) -> None:
+    """Refuse a g that is NaN or infinite within the range of a Gaussian."""
+    bad = ~torch.isfinite(moments).all(0)
+    if bool(bad.any()):
+        raise QuadratureError(
+            f"expected g, g' and g'' to be finite on the range of N(m, v), to an error of {tolerance:.1e}, got "
+            f"{int(bad.sum())} of {m.numel()} elements where they are not, the first at m={m[bad][0].item():.6g}, "
+            f"v={v[bad][0].item():.6g}. {REMEDY}"
+        )
