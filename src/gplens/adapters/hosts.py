@@ -54,6 +54,6 @@ def check_precision(thing: Any) -> None:
     for name, parameter in thing.named_parameters() if isinstance(thing, torch.nn.Module) else ():
         if parameter.dtype not in (torch.float32, torch.float64):
             raise ValueError(
-                f"expected parameters in float32 or float64, got {name} of {type(thing).__name__} in {parameter.dtype}, "
-                "in which its library cannot predict; call model.float()."
+                f"expected parameters in float32 or float64, got {name} of {type(thing).__name__} in "
+                f"{parameter.dtype}, in which its library cannot predict; call model.float()."
             )

@@ -21,7 +21,7 @@ from gplens.adapters.gpytorch.shadow import shadow, state_of, undisturbed
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.expectations.expectation import Expectation
 from gplens.expectations.hyperparameters import over_hyperparameters
-from gplens.expectations.log_normal import OutcomeVariance
+from gplens.expectations.variances import OutcomeVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Identity, Link, Probit
 from gplens.processes.process import Process

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import isfinite
 from typing import Any, final
 
 import torch
@@ -26,6 +27,7 @@ from gplens.adapters.gpytorch.answers import (
 )
 from gplens.adapters.gpytorch.recognition import (
     CLOSED,
+    DEVIATIONS,
     ELEMENTARY,
     NEAR,
     PROBES,
@@ -36,14 +38,17 @@ from gplens.adapters.gpytorch.recognition import (
 from gplens.adapters.gpytorch.shadow import shadow, undisturbed
 from gplens.adapters.gpytorch.tails import Given, tail_probability
 from gplens.adapters.reading import probe_likelihood, read_likelihood
-from gplens.expectations.elementwise import ExpectedLink, TotalVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance, Variance
+from gplens.expectations.variances import ConditionalVariance, OutcomeVariance
 from gplens.likelihood import Likelihood
-from gplens.links import Link, Probit, Quadrature
+from gplens.links import Affine, Exp, Identity, Link, Probit, Quadrature
 from gplens.processes.process import Marginals
 
 MARGINALS = {HostLikelihood.marginal: Link, BernoulliLikelihood.marginal: Probit}
 """GPyTorch's own, and the links of which they are the expectation: any, by draws, or the probit, in closed form."""
 CALL = HostLikelihood.__call__
+WITH_VARIANCE: dict[Link, Variance] = {Identity(): LatentVariance(), Exp(): OutcomeVariance((True,))}
+"""Links g for which Var g(f) has a formula."""
 
 
 @read_likelihood.register
@@ -73,9 +78,10 @@ def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
             check_moment(name, "mean", values, now.mean, now)
             nearby = link if agrees(link, now.f, values) else Quadrature(g)
         _check_marginal(likelihood, nearby, marginals.m.flatten(), marginals.v.flatten())
-        return _observed(name, given, nearby, now, near)
+        local = now.mean[len(NEAR) :][: len(DEVIATIONS) * marginals.m.numel()]  # without those that are spread further
+        return _observed(name, given, nearby, now, near, _nearest_to_zero(local))
 
-    return _observed(name, given, link, before, near)
+    return _observed(name, given, link, before, near, 0.0)
 
 
 @read_likelihood.register
@@ -93,28 +99,43 @@ def _(likelihood: _OneDimensionalLikelihood) -> dict[str, Tensor]:
 
 
 def _observed(
-    name: str, given: Given, link: Link, answers: Answers, near: Callable[[Marginals], Likelihood]
+    name: str, given: Given, link: Link, answers: Answers, near: Callable[[Marginals], Likelihood], centre: float
 ) -> Likelihood:
-    """The response, and the variance and the tails, which are compared with the live likelihood when they are used."""
+    """The response, and the variance and the tails, which are compared with the live likelihood when they are used.
+
+    The second moment of a mean without a formula is taken about `centre`, so that large means do not cancel.
+    """
+    centre = centre if isinstance(link, Quadrature) else 0.0
 
     def second_moment(f: Tensor) -> Tensor:
         y = given(f)
-        return y.variance + y.mean**2
+        return y.variance + (y.mean - centre) ** 2
 
     def check() -> None:
         y = given(answers.f)
         check_moment(name, "mean", y.mean, answers.mean, answers)
         check_moment(name, "variance", y.variance, answers.variance, answers)
 
-    def variance() -> TotalVariance:
+    def variance() -> Variance:
         check()
-        return TotalVariance((link,), (recognise(second_moment, (link, *ELEMENTARY), answers.f),))
+        line = link if isinstance(link, Affine) else Affine(link, 1.0, 0.0)
+        if line.link in WITH_VARIANCE:
+            conditional = recognise(lambda f: given(f).variance, (link, *ELEMENTARY), answers.f)
+            return ConditionalVariance(conditional, WITH_VARIANCE[line.link], line.scale, line.offset)  # (2.10b)
+        second = recognise(second_moment, (link, *ELEMENTARY), answers.f)
+        return TotalVariance((Affine(link, 1.0, -centre) if centre else link,), (second,))  # (2.10)
 
     def exceeds(t: float) -> ExpectedLink:
         check()
         return tail_of(given, answers.f)(t)
 
     return Likelihood(name, ExpectedLink((link,)), variance, exceeds, near=near)
+
+
+def _nearest_to_zero(values: Float[Tensor, " k"]) -> float:
+    """The value with the smallest magnitude; zero if they have both signs, or are not finite."""
+    low, high = float(values.min()), float(values.max())
+    return low if low > 0 and isfinite(high) else high if high < 0 and isfinite(low) else 0.0
 
 
 def tail_of(given: Given, latent: Float[Tensor, " k"] = PROBES[:0]) -> Callable[[float], ExpectedLink]:
@@ -124,7 +145,7 @@ def tail_of(given: Given, latent: Float[Tensor, " k"] = PROBES[:0]) -> Callable[
 
 def _exceeds(given: Given, latent: Float[Tensor, " k"], t: float) -> ExpectedLink:
     g, links_of_tails = tail_probability(given, t)
-    return ExpectedLink((recognise(g, (*CLOSED, *links_of_tails), latent),))
+    return ExpectedLink((recognise(g, (*CLOSED, *links_of_tails), torch.cat([t + NEAR, latent])),))
 
 
 def _check_marginal(likelihood: Any, link: Link, m: Float[Tensor, " k"], v: Float[Tensor, " k"]) -> None:

@@ -46,14 +46,15 @@ def recognise(
     with torch.no_grad():
         values = g(f)
     for link in candidates:
+        if _same(link, torch.ones_like(f[0]), torch.zeros_like(f[0]), f, values):
+            return link
         at_zero, at_one = link(f[:2])
         scale = (values[1] - values[0]) / (at_one - at_zero)
-        scale = scale.round() if abs(float(scale) - 1) <= 8 * FLOOR else scale
         offset = values[0] - scale * at_zero
-        rounding = FLOOR * (values[0].abs() + (scale * at_zero).abs())
-        offset = 0 * offset if bool(offset.abs() <= rounding) else offset
+        if bool(offset.abs() <= FLOOR * (values[0].abs() + (scale * at_zero).abs())):
+            offset = torch.zeros_like(offset)
         if _same(link, scale, offset, f, values):
-            return link if float(scale) == 1 and not offset else links.Affine(link, float(scale), float(offset))
+            return links.Affine(link, float(scale), float(offset))
     return links.Quadrature(g)
 
 
@@ -65,11 +66,9 @@ def agrees(link: Link, f: Float[Tensor, " k"], values: Float[Tensor, " k"]) -> b
 
 def _same(link: Link, scale: Tensor, offset: Tensor, f: Float[Tensor, " k"], values: Float[Tensor, " k"]) -> bool:
     """Whether scale * link + offset has the given values, up to the rounding of both."""
-    varying, nearby = scale * link(f), (scale * link(NEAR)).abs()
-    ours, summand = varying + offset, torch.zeros_like(offset)
-    if bool(offset):
-        summand = offset.abs() + nearby[len(NEAR) // 2]  # an offset is a difference of two values at zero
-    if link not in ELEMENTARY:
-        summand = summand + nearby.max()  # log(1 + e^f) and 1/2 + erf/2 lose their small values
+    varying = scale * link(f)
+    ours, summand = varying + offset, offset.abs() + scale.abs()
+    if link in ELEMENTARY and not bool(offset):
+        summand = torch.zeros_like(offset)  # log(1 + e^f) and 1/2 + erf/2 lose their small values, these have none
     limit = SAME * varying.abs() + FLOOR * (summand + values.abs())
     return bool(((ours == values) | ((ours - values).abs() <= limit)).all())  # equal where both overflow

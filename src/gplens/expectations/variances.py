@@ -1,4 +1,4 @@
-"""The variance of outcomes some of which are exponentials of Gaussian ones (MATH 2)."""
+"""Variances that are not a difference of large numbers: of linear functions of f, and of exponentials (MATH 2)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -7,8 +7,37 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.elementwise import Partials, Variance
+from gplens.expectations.elementwise import Partials, Variance, selected
+from gplens.expectations.link import Link
 from gplens.processes.process import Marginals
+
+
+@final
+@dataclass(frozen=True)
+class ConditionalVariance(Variance):
+    """psi = E Var[y|f] + rate^2 Var g(f), where E[y|f] = rate g(f) + offset  (2.10b). One for all outputs."""
+
+    conditional: Link
+    """Var[y|f]."""
+    latent: Variance
+    """Var g(f), with its mean."""
+    rate: float = 1.0
+    offset: float = 0.0
+
+    def select(self, outputs: tuple[int, ...]) -> "ConditionalVariance":
+        return self
+
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        m, v = (tensor[:, list(outputs)] for tensor in (marginals.m, marginals.v))
+        noise = self.conditional.moments(m, v)
+        value, by_m, by_v = self.latent.partials(marginals, outputs)
+        assert by_v is not None
+        a2 = self.rate**2
+        return noise.value + a2 * value, noise.slope + a2 * by_m, noise.curvature / 2 + a2 * by_v  # (2.10b)
+
+    def mean_partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        value, by_m, by_v = self.latent.mean_partials(marginals, outputs)
+        return self.rate * value + self.offset, self.rate * by_m, None if by_v is None else self.rate * by_v
 
 
 @final
@@ -17,12 +46,12 @@ class OutcomeVariance(Variance):
     """Var y with s = v + noise:  s where y is Gaussian,  e^(2m + s) (e^s - 1) where log y is  (2.10a)."""
 
     logarithmic: tuple[bool, ...]
-    """Whether log y, rather than y, is Gaussian, for each output."""
-    noise: tuple[float, ...]
-    """For each output."""
+    """Whether log y, rather than y, is Gaussian: for each output, or one for all."""
+    noise: tuple[float, ...] = (0.0,)
+    """For each output, or one for all."""
 
     def select(self, outputs: tuple[int, ...]) -> "OutcomeVariance":
-        return OutcomeVariance(tuple(self.logarithmic[o] for o in outputs), tuple(self.noise[o] for o in outputs))
+        return OutcomeVariance(selected(self.logarithmic, outputs), selected(self.noise, outputs))
 
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         """psi_m = 2 psi,  psi_v = 2 e^(2m + 2s) - e^(2m + s)."""
@@ -44,8 +73,8 @@ class OutcomeVariance(Variance):
         self, marginals: Marginals, outputs: tuple[int, ...]
     ) -> tuple[Float[Tensor, "b o q"], Float[Tensor, "b o q"], Tensor]:
         m, v = (tensor[:, list(outputs)] for tensor in (marginals.m, marginals.v))
-        noise = v.new_tensor([self.noise[o] for o in outputs])[:, None]
-        return m, v + noise, torch.tensor([self.logarithmic[o] for o in outputs])[:, None]
+        noise = v.new_tensor(selected(self.noise, outputs))[:, None]
+        return m, v + noise, torch.tensor(selected(self.logarithmic, outputs))[:, None]
 
 
 def _check_overflow(value: Tensor, m: Tensor, s: Tensor) -> None:
