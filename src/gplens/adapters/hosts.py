@@ -52,7 +52,7 @@ LIBRARIES = ", ".join(host.package for root, host in HOSTS.items() if root != "g
 def check_precision(thing: Any) -> None:
     """Refuse a torch module in a precision that has no Cholesky decomposition, so that its host cannot predict."""
     for name, parameter in thing.named_parameters() if isinstance(thing, torch.nn.Module) else ():
-        if parameter.dtype not in (torch.float32, torch.float64):
+        if parameter.is_floating_point() and parameter.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"expected parameters in float32 or float64, got {name} of {type(thing).__name__} in "
                 f"{parameter.dtype}, in which its library cannot predict; call model.float()."

@@ -153,6 +153,12 @@ def test_half_precision_is_refused_with_the_name_and_the_dtype(dtype: torch.dtyp
         gplens.explain(model(0.0), X, baseline=X0, likelihood=GaussianLikelihood().to(dtype))
 
 
+def test_whole_numbers_as_parameters_are_no_half_precision() -> None:
+    subject = model(0.0)
+    subject.register_parameter("columns", torch.nn.Parameter(torch.arange(3), requires_grad=False))
+    assert gplens.explain(subject, X, baseline=X0, target=Latent()).values.isfinite().all()
+
+
 def test_a_small_noise_keeps_its_digits() -> None:
     """Not as a difference from a variance of one."""
     likelihood = GaussianLikelihood(noise_constraint=gpytorch.constraints.GreaterThan(1e-14)).double()
