@@ -155,7 +155,7 @@ def test_half_precision_is_refused_with_the_name_and_the_dtype(dtype: torch.dtyp
 
 def test_whole_numbers_as_parameters_are_no_half_precision() -> None:
     subject = model(0.0)
-    subject.covar_module.columns = torch.nn.Parameter(torch.arange(3), requires_grad=False)
+    subject.mean_module.columns = torch.nn.Parameter(torch.arange(3), requires_grad=False)
     assert gplens.explain(subject, X, baseline=X0, target=Latent()).values.isfinite().all()
 
 
