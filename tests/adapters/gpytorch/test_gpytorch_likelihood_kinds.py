@@ -76,7 +76,6 @@ def model(mean: float, latents: int | None = None) -> Any:
         (ClampedGaussian(), None),
         (NoisyFarOut(), None),
         (ClampedSoftmax(num_classes=3, mixing_weights=False), 3),
-        (ClampedSoftmax(num_features=3, num_classes=4), 3),
         (TimidBernoulli(forward=True), None),
         (TimidBernoulli(forward=False), None),
     ],
