@@ -145,6 +145,10 @@ def check_attribute(seed: int, case: int) -> None:
             torch.testing.assert_close(e.prediction, model(X).mean, rtol=1e-8, atol=1e-8)
     except BaseException as error:
         raise AssertionError(f"seed {seed}, case {case}: {names}") from error
+    finally:  # GPyTorch shares some of its modules between models
+        for part in parts:
+            for key in [key for key in vars(part) if key.startswith("extra_")]:
+                del part.__dict__[key]
 
 
 def test_random_attributes() -> None:
