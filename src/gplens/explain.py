@@ -1,7 +1,6 @@
 """The one verb: read the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -130,14 +129,14 @@ def _read(
         reading = read(model, likelihood, points=points)
     check_columns(reading.process.features, X)
     try:
-        notes = reading.compare(points)
+        compared = reading.compared(points)
     except (ValueError, ArithmeticError) as cause:
         if not isinstance(model, Reading):
             raise
         raise ValueError(
             f"{cause} If the model has changed since it was read, call gplens.read(model) again."
         ) from cause
-    return replace(reading, notes=(*reading.notes, *notes)), reading.likelihood
+    return compared, compared.likelihood
 
 
 def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:

@@ -7,6 +7,7 @@ from typing import final
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.expectations.expectation import Expectation
 from gplens.expectations.link import Link
+from gplens.processes.process import Marginals
 
 __all__ = ["Likelihood"]
 
@@ -28,6 +29,11 @@ class Likelihood:
     """The number of latent functions it takes. None takes any number, each with an output of its own."""
     outputs: tuple[str, ...] | None = None
     """Names of the response's outputs: one for each class, or a single one such as "P(y = class 1)"."""
+    epistemic: Expectation | None = None
+    """The variance of the model's own prediction without observation noise, where it is not that of f."""
+    near: "Callable[[Marginals], Likelihood] | None" = None
+    """The same, compared with the host's live likelihood where the latent values of a call lie; a ValueError if it
+    differs. None for a likelihood that cannot change."""
 
     def total_variance(self) -> Expectation | None:
         """Var y, built if need be; None if the likelihood does not give it."""

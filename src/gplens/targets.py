@@ -63,10 +63,13 @@ class Latent(Target):
 @final
 @dataclass(frozen=True)
 class EpistemicVariance(Target):
-    """v: how unsure the model is of the latent function. Which features make it so?"""
+    """v: how unsure the model is of the latent function; for BoTorch's models, `posterior(X).variance`.
+
+    Which features make it so?
+    """
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
-        return LatentVariance()
+        return (None if likelihood is None else likelihood.epistemic) or LatentVariance()
 
 
 @final

@@ -1,8 +1,10 @@
-"""The host libraries whose models gplens reads, the modules that read them, and the versions that were tested."""
+"""The host libraries whose models gplens reads, the modules that read them, and the versions and precisions."""
 
 import re
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import torch
 
 
 class Host(NamedTuple):
@@ -45,3 +47,13 @@ HOSTS = {
 }
 """By the name of the top-level Python package. A new host is one line here."""
 LIBRARIES = ", ".join(host.package for root, host in HOSTS.items() if root != "gplens")
+
+
+def check_precision(thing: Any) -> None:
+    """Refuse a torch module in a precision that has no Cholesky decomposition, so that its host cannot predict."""
+    for name, parameter in thing.named_parameters() if isinstance(thing, torch.nn.Module) else ():
+        if parameter.is_floating_point() and parameter.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"expected parameters in float32 or float64, got {name} of {type(thing).__name__} in "
+                f"{parameter.dtype}, in which its library cannot predict; call model.float()."
+            )

@@ -11,9 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.hosts import HOSTS, LIBRARIES
+from gplens.adapters.hosts import HOSTS, LIBRARIES, check_precision
 from gplens.adapters.tables import read_table
 from gplens.likelihood import Likelihood
+from gplens.lines.line import Line
 from gplens.processes.process import Process
 
 
@@ -42,6 +43,15 @@ class Reading:
     compare: Callable[[Float[Tensor, "k d"]], tuple[str, ...]] = _nothing_to_compare
     """Asks the live model for its prediction at points: a ValueError if it differs, else notes that say how close."""
 
+    def compared(self, points: Float[Tensor, "k d"]) -> "Reading":
+        """The same after a comparison with the live model at points, and with the live likelihood at f ~ N(m, v)."""
+        notes, likelihood = (*self.notes, *self.compare(points)), self.likelihood
+        if likelihood is None or likelihood.near is None or likelihood.latents not in (None, self.process.latents):
+            return replace(self, notes=notes)
+        near = likelihood.near(self.process.along(Line.at(points)))
+        kept = replace(near, outputs=likelihood.outputs, epistemic=likelihood.epistemic)
+        return replace(self, notes=notes, likelihood=kept)
+
 
 def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
     """Read a model once, for many calls of `gplens.explain`, each of which compares it with the live model.
@@ -63,6 +73,7 @@ def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
 
 def read_host(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
     """`read_model` of the host that the model comes from, which is imported first."""
+    check_precision(model)
     with _importing_host(model) as family:
         if family is None or not isinstance(model, family):
             return read_model(model, points)
@@ -81,8 +92,11 @@ def read_model(model: object, points: Float[Tensor, "k d"] | None) -> Reading:
 
 
 def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
-    """The same model with a given likelihood, which `compare` probes again."""
-    given, probes = _agreed(reading, read_host_likelihood(likelihood)), probe_likelihood(likelihood)
+    """The same model with a given likelihood; `compare` probes it again where it does not compare itself."""
+    given = _agreed(reading, read_host_likelihood(likelihood))
+    if given.near is not None:
+        return replace(reading, likelihood=given)
+    probes = probe_likelihood(likelihood)
 
     def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
         notes = reading.compare(points)
@@ -94,6 +108,7 @@ def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
 
 def read_host_likelihood(likelihood: Any) -> Likelihood:
     """`read_likelihood` of the host that the likelihood comes from, which is imported first."""
+    check_precision(likelihood)
     with _importing_host(likelihood):
         return read_likelihood(likelihood)
 
@@ -161,7 +176,7 @@ def _agreed(reading: Reading, given: Likelihood) -> Likelihood:
             f"expected the likelihood that {reading.model} was fitted with, {fitted.name}, got {given.name}; leave "
             "likelihood= out, or explain a function of the latent values with target=gplens.targets.Custom(g)."
         )
-    return replace(given, outputs=given.outputs or fitted.outputs)
+    return replace(given, outputs=given.outputs or fitted.outputs, epistemic=given.epistemic or fitted.epistemic)
 
 
 @contextmanager

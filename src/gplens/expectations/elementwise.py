@@ -56,7 +56,7 @@ class ExpectedLink(Elementwise):
         return ACCURACY if all(link.exact for link in self.links) else torch.inf
 
     def select(self, outputs: tuple[int, ...]) -> "ExpectedLink":
-        return ExpectedLink(_selected(self.links, outputs))
+        return ExpectedLink(selected(self.links, outputs))
 
     def link_of(self, output: int) -> Link | None:
         link = self.links[output if len(self.links) > 1 else 0]
@@ -124,7 +124,7 @@ class LatentVariance(Variance):
     noise: tuple[float, ...] = (0.0,)
 
     def select(self, outputs: tuple[int, ...]) -> "LatentVariance":
-        return LatentVariance(_selected(self.noise, outputs))
+        return LatentVariance(selected(self.noise, outputs))
 
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
         v = marginals.v[:, list(outputs)]
@@ -145,7 +145,7 @@ class TotalVariance(Variance):
     second: tuple[Link, ...]
 
     def select(self, outputs: tuple[int, ...]) -> "TotalVariance":
-        return TotalVariance(_selected(self.mean, outputs), _selected(self.second, outputs))
+        return TotalVariance(selected(self.mean, outputs), selected(self.second, outputs))
 
     def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"]:
         m, v = marginals.m, marginals.v
@@ -165,6 +165,6 @@ class TotalVariance(Variance):
         return ExpectedLink(self.mean).partials(marginals, outputs)
 
 
-def _selected(per_output: tuple[T, ...], outputs: tuple[int, ...]) -> tuple[T, ...]:
+def selected(per_output: tuple[T, ...], outputs: tuple[int, ...]) -> tuple[T, ...]:
     """The entries of some outputs; a single entry stands for all outputs."""
     return per_output if len(per_output) == 1 else tuple(per_output[c] for c in outputs)

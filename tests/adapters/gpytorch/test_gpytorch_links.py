@@ -10,9 +10,10 @@ from gpytorch_parts import ExpPoisson, LogisticBernoulli, SaturatingPoisson
 from torch import Tensor
 
 from gplens import links
-from gplens.adapters.gpytorch.likelihoods import recognise
+from gplens.adapters.gpytorch.recognition import recognise
 from gplens.adapters.reading import read_likelihood
-from gplens.expectations.elementwise import ExpectedLink, TotalVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
+from gplens.expectations.variances import ConditionalVariance
 
 EVERY_LIKELIHOOD: list[tuple[Callable[[], Any], type[links.Link], type[links.Link] | None]] = [
     (lik.GaussianLikelihood, links.Identity, None),
@@ -67,11 +68,20 @@ def test_the_link_is_the_mean_of_forward(
     assert ((link_of(likelihood)(f) - subject).abs() <= 1e-12 * (1 + subject.abs())).all()
 
 
-def test_the_second_moment_of_a_student_t_is_a_shifted_square() -> None:
-    variance = read_likelihood(trained(lik.StudentTLikelihood())).total_variance()
+def test_the_variance_of_a_student_t_is_a_constant_beside_that_of_f() -> None:
+    likelihood = trained(lik.StudentTLikelihood()).double()
+    variance = read_likelihood(likelihood).total_variance()
+    assert isinstance(variance, ConditionalVariance)
+    assert variance.latent == LatentVariance()
+    expected = likelihood.forward(torch.zeros(1, dtype=torch.float64)).variance.item()
+    f = torch.linspace(-1e6, 1e6, 5, dtype=torch.float64)
+    assert variance.conditional(f).tolist() == pytest.approx([expected] * 5, rel=1e-12)
+
+
+def test_the_second_moment_of_a_class_is_its_probability() -> None:
+    variance = read_likelihood(lik.BernoulliLikelihood()).total_variance()
     assert isinstance(variance, TotalVariance)
-    assert isinstance(variance.second[0], links.Affine)
-    assert type(variance.second[0].link) is links.Square
+    assert variance.second == (links.Probit(),)
 
 
 IMPOSTORS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.distributions import Bernoulli, Categorical, Normal, Poisson
 
 from gplens import links
-from gplens.adapters.gpytorch.likelihoods import recognise
+from gplens.adapters.gpytorch.recognition import recognise
 from gplens.adapters.reading import read_likelihood
 
 

@@ -37,6 +37,11 @@ def read_outcome(model: Any, outputs: int) -> Outcome:
     outcome = Outcome(unit, 0 * unit, Identity())
     for transform in _undone(getattr(model, "outcome_transform", None)):
         outcome = _after(outcome, transform)
+    if model._is_fully_bayesian and outcome.link != Identity():
+        raise ValueError(
+            f"expected the outcome transform Standardize for a {type(model).__name__}, got a logarithm, with which "
+            "BoTorch has no posterior of a fully Bayesian model; fit it on the logarithms of the outcomes."
+        )
     return outcome
 
 

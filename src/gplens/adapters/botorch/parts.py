@@ -20,9 +20,11 @@ from gplens.adapters.botorch.predictions import compare_live, compare_with, read
 from gplens.adapters.gpytorch.live import Snapshot
 from gplens.adapters.gpytorch.shadow import shadow
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
+from gplens.expectations.expectation import Expectation
 from gplens.expectations.hyperparameters import over_hyperparameters
+from gplens.expectations.variances import OutcomeVariance
 from gplens.likelihood import Likelihood
-from gplens.links import Identity, Link, Probit
+from gplens.links import Exp, Identity, Link, Probit
 from gplens.processes.process import Process
 
 
@@ -75,17 +77,24 @@ def likelihood_of(parts: tuple[Part, ...]) -> Likelihood:
     """posterior(X).mean as the response; the noise of observations where it is constant."""
     links = sum((part.links for part in parts), ())
     name, response = "BoTorch's posterior mean", ExpectedLink(links)
+    epistemic = _variance(links, (0.0,) * len(links))
     if any(part.noise is None for part in parts):
-        return Likelihood(name, response, latents=len(links))
+        return Likelihood(name, response, latents=len(links), epistemic=epistemic)
     noise = sum((part.noise or () for part in parts), ())
-    variance = LatentVariance(noise) if all(link == Identity() for link in links) else None
 
     def exceeds(t: float) -> ExpectedLink:
         levels = [_level(link, t) for link in links]
         pairs = zip(levels, noise, strict=True)
         return ExpectedLink(tuple(Probit(shift=level, noise=extra) for level, extra in pairs))
 
-    return Likelihood(name, response, variance, exceeds, len(links))
+    return Likelihood(name, response, _variance(links, noise), exceeds, len(links), epistemic=epistemic)
+
+
+def _variance(links: tuple[Link, ...], noise: tuple[float, ...]) -> Expectation:
+    """posterior(X).variance, with the noise of observations."""
+    if all(link == Identity() for link in links):
+        return LatentVariance(noise)
+    return OutcomeVariance(tuple(link == Exp() for link in links), noise)  # (2.10a)
 
 
 def _level(link: Link, t: float) -> float:

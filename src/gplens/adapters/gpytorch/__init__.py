@@ -1,5 +1,5 @@
 """GPyTorch: exact and variational models, their kernels, means and likelihoods."""
 
-from gplens.adapters.gpytorch import exact, gaussian, likelihoods, variational
+from gplens.adapters.gpytorch import categorical, exact, gaussian, likelihoods, variational
 
-__all__ = ["exact", "gaussian", "likelihoods", "variational"]
+__all__ = ["categorical", "exact", "gaussian", "likelihoods", "variational"]

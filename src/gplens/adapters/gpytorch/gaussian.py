@@ -5,69 +5,86 @@ from typing import Any
 
 import torch
 from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
-from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, MultitaskGaussianLikelihood
+from gpytorch.likelihoods import (
+    FixedNoiseGaussianLikelihood,
+    HadamardGaussianLikelihood,
+    MultitaskGaussianLikelihood,
+)
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
+from gpytorch.likelihoods.noise_models import HeteroskedasticNoise
 from jaxtyping import Float
+from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
 from gplens import links
-from gplens.adapters.gpytorch.likelihoods import check_response, reference
+from gplens.adapters.gpytorch.answers import RESPONSE, Answers, check_answers, check_response, reference
 from gplens.adapters.gpytorch.live import undisturbed
 from gplens.adapters.gpytorch.shadow import shadow
-from gplens.adapters.reading import probe_likelihood, read_likelihood
+from gplens.adapters.reading import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.likelihood import Likelihood
+from gplens.processes.process import Marginals
+
+MEANS = torch.tensor([-1.3, 0.4, 2.1], dtype=torch.float64)
+"""Latent values at which a likelihood is asked in every call, before those of the model."""
 
 
 @read_likelihood.register
 def _(likelihood: _GaussianLikelihoodBase) -> Likelihood:
     """The identity link, whatever the noise."""
     name, replica = type(likelihood).__name__, shadow(likelihood).eval()
-    m, y = _observed(replica)
-    check_response(m, y.mean, name, "f itself")
-    noise = _noise(replica)
     tasks = replica.num_tasks if isinstance(replica, MultitaskGaussianLikelihood) else None
-    response = ExpectedLink((links.Identity(),))
-    if noise is None:
-        return Likelihood(name, response, latents=tasks)
+    means = MEANS if tasks is None else MEANS[:, None].expand(-1, tasks)
+    noise, before = _noise(replica, means), _ask(likelihood, means)
+    check_response(means, _ask(replica, means).mean, name, "f itself")
+
+    def near(marginals: Marginals) -> Likelihood:
+        """The same, if the live likelihood adds the same noise as before to each m, and nothing else."""
+        m = marginals.m.flatten() if tasks is None else marginals.m[:, :, 0]
+        now = _ask(likelihood, torch.cat([means, m]))
+        check_answers(name, before, now)
+        check_response(now.f, now.mean, name, "f itself", RESPONSE[now.dtype])
+        constant = now.variance[:1].expand_as(now.f)  # as it was when it was read
+        check_response(constant, now.variance, name, "the same noise for all values", RESPONSE[now.dtype])
+        return observed
 
     def exceeds(t: float) -> ExpectedLink:
-        return ExpectedLink(tuple(links.Probit(shift=t, noise=variance) for variance in noise))
+        return ExpectedLink(tuple(links.Probit(shift=t, noise=variance) for variance in noise or ()))
 
-    return Likelihood(name, response, LatentVariance(noise), exceeds, tasks)
-
-
-@probe_likelihood.register
-def _(likelihood: _GaussianLikelihoodBase) -> dict[str, Tensor]:
-    with undisturbed(likelihood), torch.no_grad():
-        _, y = _observed(likelihood)
-        given = {"noise": likelihood.noise} if isinstance(likelihood, FixedNoiseGaussianLikelihood) else {}
-        return {"mean": y.mean, "variance": y.variance, **given}
+    response, variance = ExpectedLink((links.Identity(),)), None if noise is None else LatentVariance(noise)
+    observed = Likelihood(name, response, variance, None if noise is None else exceeds, tasks, near=near)
+    return observed
 
 
-def _observed(likelihood: Any) -> tuple[Float[Tensor, "3 *c"], Any]:
-    """Latent means, and the distribution of y for them, with a latent variance of 1."""
-    m: Any = torch.tensor([-1.3, 0.4, 2.1], dtype=torch.float64).to(reference(likelihood))
-    latent = MultivariateNormal(m, torch.eye(3).to(m))
-    if isinstance(likelihood, MultitaskGaussianLikelihood):
-        m = m[:, None].expand(-1, likelihood.num_tasks)
-        latent = MultitaskMultivariateNormal(m, torch.eye(m.numel()).to(m))
-    with warnings.catch_warnings(action="ignore"):  # fixed noise warns that it has none for these points
-        return m, likelihood(latent)
+def _ask(likelihood: Any, f: Float[Tensor, "k *c"]) -> Answers:
+    """E y and Var y for latent values that are known for certain; fixed noise is the same whatever they are."""
+    with undisturbed(likelihood), torch.no_grad(), warnings.catch_warnings(action="ignore"):
+        f = f.to(reference(likelihood))
+        kind = MultivariateNormal if f.ndim == 1 else MultitaskMultivariateNormal
+        y = _call(likelihood, kind(f, DiagLinearOperator(torch.zeros_like(f).flatten())), f)
+        covariance = getattr(y, "lazy_covariance_matrix", None)  # y.variance of GPyTorch has a lower bound
+        variance = y.variance if covariance is None else covariance.diagonal(dim1=-1, dim2=-2).view(f.shape)
+        if isinstance(likelihood, FixedNoiseGaussianLikelihood):
+            variance = likelihood.noise.sum().expand(f.shape)
+        dtype, parts = f.dtype, (f, y.mean, variance.expand(f.shape))
+        f, mean, variance = (part.to("cpu", torch.float64) for part in parts)
+        return Answers(f, mean, variance, type(y).__name__, dtype)
 
 
-def _noise(likelihood: Any) -> tuple[float, ...] | None:
+def _call(likelihood: Any, latent: Any, f: Float[Tensor, "k *c"]) -> Any:
+    """The distribution of y without inputs. Noise that depends on them is given, or that of the first task."""
+    if isinstance(getattr(likelihood, "noise_covar", None), HeteroskedasticNoise):
+        return likelihood(latent, noise=torch.ones_like(f))
+    if isinstance(likelihood, HadamardGaussianLikelihood):
+        return likelihood(latent, torch.zeros_like(f)[:, None])
+    return likelihood(latent)  # fixed noise warns that it has none for these points
+
+
+def _noise(likelihood: Any, means: Float[Tensor, "3 *c"]) -> tuple[float, ...] | None:
     """The variance that the likelihood adds to each output, or None where it differs from input to input."""
-    if isinstance(likelihood, MultitaskGaussianLikelihood):
-        zero = torch.zeros(1, likelihood.num_tasks, dtype=torch.float64)
-        latent = MultitaskMultivariateNormal(zero, torch.eye(likelihood.num_tasks, dtype=torch.float64))
-        return tuple((likelihood(latent).variance - 1).flatten().tolist())
-    noise = likelihood.noise.flatten() if hasattr(likelihood, "noise") else None
-    fixed = isinstance(likelihood, FixedNoiseGaussianLikelihood)
-    if noise is None or (fixed and not torch.all(noise == noise[0])):
+    if isinstance(likelihood, FixedNoiseGaussianLikelihood):
+        noise = likelihood.noise.flatten()
+        return (float(noise[0]),) if bool((noise == noise[0]).all()) else None
+    if isinstance(likelihood, HadamardGaussianLikelihood) or not (means.ndim == 2 or hasattr(likelihood, "noise")):
         return None
-    if fixed:  # called anywhere but on its own points, it adds nothing
-        return (float(noise[0]),)
-    zero = torch.zeros(1, dtype=torch.float64)
-    noisy = likelihood(MultivariateNormal(zero, torch.eye(1, dtype=torch.float64)), zero[:, None])
-    return tuple((noisy.variance - 1).flatten().tolist())
+    return tuple(_ask(likelihood, means).variance[0].flatten().tolist())

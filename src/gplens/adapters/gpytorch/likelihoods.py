@@ -1,37 +1,55 @@
-"""GPyTorch's likelihoods: any p(y|f) of one latent value, through a closed-form link where its mean is one (MATH 2)."""
+"""GPyTorch's likelihoods of one latent value: any p(y|f), through a closed-form link where its mean is one (MATH 2)."""
 
 from collections.abc import Callable
 from functools import partial
+from math import isfinite
 from typing import Any, final
 
 import torch
 from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods import BernoulliLikelihood
 from gpytorch.likelihoods import Likelihood as HostLikelihood
-from gpytorch.likelihoods import SoftmaxLikelihood
 from gpytorch.likelihoods.likelihood import _OneDimensionalLikelihood
 from jaxtyping import Float
+from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 from torch.nn.functional import softplus
 from torch.overrides import TorchFunctionMode
 
-from gplens import links
+from gplens.adapters.gpytorch.answers import (
+    RESPONSE,
+    Answers,
+    ask,
+    check_answers,
+    check_moment,
+    check_response,
+    reference,
+)
 from gplens.adapters.gpytorch.live import undisturbed
+from gplens.adapters.gpytorch.recognition import (
+    CLOSED,
+    DEVIATIONS,
+    ELEMENTARY,
+    NEAR,
+    PROBES,
+    agrees,
+    latent_values,
+    recognise,
+)
 from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.gpytorch.tails import Given, tail_probability
 from gplens.adapters.reading import probe_likelihood, read_likelihood
-from gplens.expectations.elementwise import ExpectedLink, TotalVariance
+from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance, Variance
+from gplens.expectations.variances import ConditionalVariance, OutcomeVariance
 from gplens.likelihood import Likelihood
-from gplens.links import Link
+from gplens.links import Affine, Exp, Identity, Link, Probit, Quadrature
+from gplens.processes.process import Marginals
 
-ELEMENTARY = (links.Identity(), links.Exp(), links.Square())
-CLOSED = (*ELEMENTARY, links.Softplus(), links.Probit(), links.Sigmoid())
-"""Links with moments of their own. A host's mean function that is one of them, scaled and shifted, becomes it."""
-PROBES = 100 * torch.frac(torch.arange(1, 401, dtype=torch.float64) * 0.6180339887498949) - 50
-"""Latent values within +-50, spread by the golden section so that no period of g can hide between them."""
-SAME = 1e-9
-"""Agreement at the probes, relative to the part of g that varies."""
-FLOOR = 1e-14
-"""Rounding, relative to how much g varies within +-4: torch's normal cdf is a difference that ends in zero."""
+MARGINALS = {HostLikelihood.marginal: Link, BernoulliLikelihood.marginal: Probit}
+"""GPyTorch's own, and the links of which they are the expectation: any, by draws, or the probit, in closed form."""
+CALL = HostLikelihood.__call__
+WITH_VARIANCE: dict[Link, Variance] = {Identity(): LatentVariance(), Exp(): OutcomeVariance((True,))}
+"""Links g for which Var g(f) has a formula."""
 
 
 @read_likelihood.register
@@ -44,37 +62,27 @@ def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
         with WithoutThreshold():
             return replica.forward(f)
 
-    def second_moment(f: Tensor) -> Tensor:
-        y = given(f)
-        return y.variance + y.mean**2
+    def g(f: Tensor) -> Tensor:
+        return given(f).mean
 
-    link = recognise(lambda f: given(f).mean)
-    if type(replica).marginal is not HostLikelihood.marginal:  # the inherited one averages over draws
-        m, v = torch.tensor([[-1.3, 0.4, 2.1], [0.7, 0.2, 1.9]], dtype=torch.float64)
-        predicted = replica(MultivariateNormal(m, torch.diag(v))).mean
-        check_response(link.moments(m, v).value, predicted, name, "the expectation of forward(f).mean")
+    link, before = recognise(g), ask(likelihood, NEAR)
+    m, v = torch.tensor([[-1.3, 0.4, 2.1], [0.7, 0.2, 1.9]], dtype=torch.float64)
+    _check_marginal(replica, link, m, v)
 
-    def variance() -> TotalVariance:
-        return TotalVariance((link,), (recognise(second_moment, (link, *ELEMENTARY)),))
+    def near(marginals: Marginals) -> Likelihood:
+        """The same link where it has the values of the live likelihood, else quadrature."""
+        now = ask(likelihood, torch.cat([NEAR, latent_values(marginals)]))
+        check_answers(name, before, now)
+        nearby = link
+        if now.dtype != torch.float64 or not agrees(link, now.f, now.mean):
+            values = g(now.f)
+            check_moment(name, "mean", values, now.mean, now)
+            nearby = link if agrees(link, now.f, values) else Quadrature(g)
+        _check_marginal(likelihood, nearby, marginals.m.flatten(), marginals.v.flatten())
+        local = now.mean[len(NEAR) :][: len(DEVIATIONS) * marginals.m.numel()]  # without those that are spread further
+        return _observed(name, given, nearby, now, near, _nearest_to_zero(local))
 
-    return Likelihood(name, ExpectedLink((link,)), variance, tail_of(given))
-
-
-@read_likelihood.register
-def _(likelihood: SoftmaxLikelihood) -> Likelihood:
-    """Classes from latent functions of their own, or, with mixing weights, from mixes of all of them."""
-    name, M = type(likelihood).__name__, likelihood.mixing_weights
-    f, probabilities = _softmax(likelihood)
-    expected = torch.softmax(f if M is None else f @ M.detach().T, dim=-1)
-    check_response(expected, probabilities, name, "the softmax of its latent values", 1e-5)
-    if type(likelihood).marginal is not SoftmaxLikelihood.marginal:
-        raise ValueError(
-            f"expected a likelihood that predicts the expected softmax, got {name} with a marginal() of its own; give "
-            "a link instead: likelihood=gplens.links.Softmax()."
-        )
-    if M is None:
-        return Likelihood(name, links.Softmax(), latents=likelihood.num_classes)
-    return Likelihood(name, links.MixedSoftmax(M.detach().double().clone()), latents=likelihood.num_features)
+    return _observed(name, given, link, before, near, 0.0)
 
 
 @read_likelihood.register
@@ -87,74 +95,70 @@ def _(likelihood: HostLikelihood) -> Likelihood:
 
 @probe_likelihood.register
 def _(likelihood: _OneDimensionalLikelihood) -> dict[str, Tensor]:
-    with undisturbed(likelihood), torch.no_grad():
-        y: Any = likelihood.forward(torch.linspace(-2, 2, 9).to(reference(likelihood)))
-        names = ("mean", "variance", *y.arg_constraints)
-        return {f"{type(y).__name__}.{name}": torch.as_tensor(getattr(y, name)).clone() for name in names}
+    answers = ask(likelihood, NEAR)
+    return {f"{answers.kind}.mean": answers.mean, f"{answers.kind}.variance": answers.variance}
 
 
-@probe_likelihood.register
-def _(likelihood: SoftmaxLikelihood) -> dict[str, Tensor]:
-    with undisturbed(likelihood):
-        return {"probs": _softmax(likelihood)[1]}
+def _observed(
+    name: str, given: Given, link: Link, answers: Answers, near: Callable[[Marginals], Likelihood], centre: float
+) -> Likelihood:
+    """The response, and the variance and the tails, which are compared with the live likelihood when they are used.
+
+    The second moment of a mean without a formula is taken about `centre`, so that large means do not cancel.
+    """
+    centre = centre if isinstance(link, Quadrature) else 0.0
+
+    def second_moment(f: Tensor) -> Tensor:
+        y = given(f)
+        return y.variance + (y.mean - centre) ** 2
+
+    def check() -> None:
+        y = given(answers.f)
+        check_moment(name, "mean", y.mean, answers.mean, answers)
+        check_moment(name, "variance", y.variance, answers.variance, answers)
+
+    def variance() -> Variance:
+        check()
+        line = link if isinstance(link, Affine) else Affine(link, 1.0, 0.0)
+        if line.link in WITH_VARIANCE:
+            conditional = recognise(lambda f: given(f).variance, (link, *ELEMENTARY), answers.f)
+            return ConditionalVariance(conditional, WITH_VARIANCE[line.link], line.scale, line.offset)  # (2.10b)
+        second = recognise(second_moment, (link, *ELEMENTARY), answers.f)
+        return TotalVariance((Affine(link, 1.0, -centre) if centre else link,), (second,))  # (2.10)
+
+    def exceeds(t: float) -> ExpectedLink:
+        check()
+        return tail_of(given, answers.f)(t)
+
+    return Likelihood(name, ExpectedLink((link,)), variance, exceeds, near=near)
 
 
-def tail_of(given: Given) -> Callable[[float], ExpectedLink]:
+def _nearest_to_zero(values: Float[Tensor, " k"]) -> float:
+    """The value with the smallest magnitude; zero if they have both signs, or are not finite."""
+    low, high = float(values.min()), float(values.max())
+    return low if low > 0 and isfinite(high) else high if high < 0 and isfinite(low) else 0.0
+
+
+def tail_of(given: Given, latent: Float[Tensor, " k"] = PROBES[:0]) -> Callable[[float], ExpectedLink]:
     """t -> P(y > t), from the distribution of y given f."""
-    return partial(_exceeds, given)
+    return partial(_exceeds, given, latent)
 
 
-def _exceeds(given: Given, t: float) -> ExpectedLink:
+def _exceeds(given: Given, latent: Float[Tensor, " k"], t: float) -> ExpectedLink:
     g, links_of_tails = tail_probability(given, t)
-    return ExpectedLink((recognise(g, (*CLOSED, *links_of_tails)),))
+    return ExpectedLink((recognise(g, (*CLOSED, *links_of_tails), torch.cat([t + NEAR, latent])),))
 
 
-def recognise(g: Callable[[Tensor], Tensor], candidates: tuple[Link, ...] = CLOSED) -> Link:
-    """The first of the candidates that is g, up to scale and shift; quadrature over g if there is none."""
-    with torch.no_grad():
-        values, zero, one = g(PROBES), g(PROBES.new_zeros(1)), g(PROBES.new_ones(1))
-    for link in candidates:
-        at_probes, at_zero, at_one = (link(f) for f in (PROBES, PROBES.new_zeros(1), PROBES.new_ones(1)))
-        scale = (one - zero) / (at_one - at_zero)
-        offset = zero - scale * at_zero
-        varying = scale * at_probes
-        size = (values - offset)[PROBES.abs() < 4].abs().max()
-        limit = SAME * varying.abs() + FLOOR * (size + offset.abs() + values.abs())
-        if bool(((varying + offset - values).abs() <= limit).all()):
-            exact = abs(float(scale) - 1) < 1e-12 and abs(float(offset)) < 1e-12  # the rounding of the four probes
-            return link if exact else links.Affine(link, float(scale), float(offset))
-    return links.Quadrature(g)
-
-
-def check_response(
-    ours: Float[Tensor, "*k"], predicted: Float[Tensor, "*k"], name: str, what: str, same: float = 1e-7
-) -> None:
-    """Refuse a likelihood whose own mean is not what gplens would explain, relative to 1 + |mean|."""
-    if ours.shape != predicted.shape:
-        shapes = f"{tuple(ours.shape)} from {name} for as many latent values, got {tuple(predicted.shape)}"
-        raise ValueError(f"expected means of shape {shapes}.")
-    difference = (ours - predicted).abs() / (1 + predicted.abs())
-    if bool(difference.max() > same):
-        i = int(difference.argmax())
-        raise ValueError(
-            f"expected {what}, {float(ours.flatten()[i]):.8g}, from {name}, got {float(predicted.flatten()[i]):.8g}; "
-            "gplens would not explain your model. Give the link that is meant instead: "
-            "likelihood=gplens.links.Quadrature(g), or target=gplens.targets.Custom(g)."
-        )
-
-
-def reference(likelihood: torch.nn.Module) -> Tensor:
-    """A tensor with the dtype and device of the likelihood's parameters; float64 where it has none."""
-    return next(likelihood.parameters(), torch.empty(0, dtype=torch.float64))
-
-
-def _softmax(likelihood: SoftmaxLikelihood) -> tuple[Float[Tensor, "r k"], Float[Tensor, "r c"]]:
-    """Latent values, and the probabilities of the classes for them."""
-    k, M = likelihood.num_features, likelihood.mixing_weights
-    f = 2 * torch.arange(k * (k + 1), dtype=torch.float64).sin().view(k + 1, k)  # k rows would be transposed
-    f = f if M is None else f.to(M)
-    with torch.no_grad():
-        return f, likelihood.forward(f).probs
+def _check_marginal(likelihood: Any, link: Link, m: Float[Tensor, " k"], v: Float[Tensor, " k"]) -> None:
+    """Refuse a marginal of the likelihood's own that is not E g(f)."""
+    known = MARGINALS.get(getattr(likelihood.marginal, "__func__", None))
+    if known is not None and isinstance(link, known) and type(likelihood).__call__ is CALL:
+        return
+    with undisturbed(likelihood), torch.no_grad():
+        x, variance = (tensor.to(reference(likelihood)) for tensor in (m, v))
+        predicted = likelihood(MultivariateNormal(x, DiagLinearOperator(variance))).mean
+    ours, what = link.moments(m, v).value, "the expectation of forward(f).mean"
+    check_response(ours, predicted.to("cpu", torch.float64), type(likelihood).__name__, what, RESPONSE[predicted.dtype])
 
 
 def _check_elementwise(likelihood: Any, name: str) -> None:

@@ -1,0 +1,87 @@
+"""What a live likelihood answers at latent values, compared with what was read from it."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.gpytorch.live import undisturbed
+from gplens.adapters.gpytorch.recognition import NEAR
+
+SAME = {torch.float64: 1e-8, torch.float32: 1e-4}
+"""Relative difference between the moments of a live likelihood and of its shadow: torch's softplus is cut off at 20."""
+RESPONSE = {torch.float64: 1e-7, torch.float32: 1e-5}
+"""Difference between a mean that the host predicts and the one that is explained, relative to 1 + |mean|."""
+
+
+class Answers(NamedTuple):
+    """E[y|f] and Var[y|f] of a live likelihood at latent values."""
+
+    f: Float[Tensor, "k *c"]
+    mean: Float[Tensor, "k *c"]
+    variance: Float[Tensor, "k *c"]
+    kind: str
+    """The distribution of y given f."""
+    dtype: torch.dtype
+    """The precision in which the likelihood computes; all tensors are float64."""
+
+
+def ask(likelihood: Any, f: Float[Tensor, " k"]) -> Answers:
+    """From `forward(f)`, in the precision and on the device of the likelihood, which is left as it was."""
+    with undisturbed(likelihood), torch.no_grad():
+        f = f.to(reference(likelihood))
+        y = likelihood.forward(f)
+        moments = (torch.as_tensor(moment).expand(f.shape) for moment in (y.mean, y.variance))
+        f, mean, variance = (tensor.to("cpu", torch.float64) for tensor in (f, *moments))
+        return Answers(f, mean, variance, type(y).__name__, y.mean.dtype)
+
+
+def check_answers(name: str, before: Answers, now: Answers) -> None:
+    """Refuse a likelihood that answers differently than when it was read; the values asked begin with those of then."""
+    n = len(before.f)
+    for part in ("mean", "variance"):
+        old, new = getattr(before, part), getattr(now, part)[:n]
+        if before.kind == now.kind and torch.equal(old, new):
+            continue
+        limit = 8 * torch.finfo(now.dtype).eps * old.abs()  # in a longer tensor values may be rounded differently
+        same = ((old - new).abs() <= limit) | (old == new) | (old.isnan() & new.isnan())
+        if before.kind != now.kind or not bool(same.all()):
+            raise ValueError(f"expected the {name} that was read, got one whose {now.kind}.{part} has changed since.")
+
+
+def check_moment(name: str, part: str, expected: Tensor, got: Float[Tensor, " k"], answers: Answers) -> None:
+    """Refuse a live likelihood whose moments are not those of its shadow, up to rounding."""
+    expected, limits = expected.expand(got.shape), torch.finfo(answers.dtype)
+    size = expected[: len(NEAR)].abs().max()  # the values asked begin with NEAR
+    limit = SAME[answers.dtype] * expected.abs() + 4 * limits.eps * size
+    same = ((expected - got).abs() <= limit) | (expected == got) | (expected.isnan() & got.isnan())
+    same |= got.isinf() & (expected.abs() > 0.99 * limits.max)  # where float32 overflows
+    if not bool(same.all()):
+        i = int((~same).nonzero()[0])
+        raise ValueError(
+            f"expected a {part} of {float(expected[i]):.8g} at f = {float(answers.f[i]):.8g} from the {name} that was "
+            f"read, got {float(got[i]):.8g} from its own forward(f); gplens would not explain your model."
+        )
+
+
+def check_response(
+    ours: Float[Tensor, "*k"], predicted: Float[Tensor, "*k"], name: str, what: str, same: float = 1e-7
+) -> None:
+    """Refuse a likelihood whose own mean is not what gplens would explain, relative to 1 + |mean|."""
+    if ours.shape != predicted.shape:
+        shapes = f"{tuple(ours.shape)} from {name} for as many latent values, got {tuple(predicted.shape)}"
+        raise ValueError(f"expected means of shape {shapes}.")
+    difference = (ours - predicted).abs() / (1 + predicted.abs())
+    if not bool(difference.max() <= same):
+        i = int(difference.argmax())
+        raise ValueError(
+            f"expected {what}, {float(ours.flatten()[i]):.8g}, from {name}, got {float(predicted.flatten()[i]):.8g}; "
+            "gplens would not explain your model. Give the link that is meant instead: "
+            "likelihood=gplens.links.Quadrature(g), or target=gplens.targets.Custom(g)."
+        )
+
+
+def reference(likelihood: torch.nn.Module) -> Tensor:
+    """A tensor with the dtype and device of the likelihood's parameters; float64 where it has none."""
+    return next(likelihood.parameters(), torch.empty(0, dtype=torch.float64))

@@ -1,0 +1,86 @@
+"""GPyTorch's softmax likelihood: classes from latent functions of their own, or from mixes of all of them (MATH 3)."""
+
+from typing import Any
+
+import torch
+from gpytorch.likelihoods import SoftmaxLikelihood
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens import links
+from gplens.adapters.gpytorch.answers import check_response
+from gplens.adapters.gpytorch.live import undisturbed
+from gplens.adapters.gpytorch.recognition import DEVIATIONS
+from gplens.adapters.reading import check_unchanged, probe_likelihood, read_likelihood
+from gplens.likelihood import Likelihood
+from gplens.processes.process import Marginals
+
+SAME = {torch.float64: 1e-9, torch.float32: 1e-5}
+"""Largest difference between probabilities, relative to 1 + p; logits of +-100 in float32 have that much."""
+
+
+@read_likelihood.register
+def _(likelihood: SoftmaxLikelihood) -> Likelihood:
+    """Without mixing weights k classes of k latent functions, else `num_classes` of `num_features`."""
+    name, M = type(likelihood).__name__, likelihood.mixing_weights
+    weights = None if M is None else M.detach().to("cpu", torch.float64, copy=True)
+    probes = probe_likelihood(likelihood)
+    _check_forward(likelihood, weights, _rows(likelihood))
+    response = links.Softmax() if weights is None else links.MixedSoftmax(weights)
+
+    def near(marginals: Marginals) -> Likelihood:
+        check_unchanged(name, probes, probe_likelihood(likelihood))
+        _check_forward(likelihood, weights, _latent_rows(marginals))
+        return Likelihood(name, response, latents=likelihood.num_features, near=near)
+
+    return Likelihood(name, response, latents=likelihood.num_features, near=near)
+
+
+@probe_likelihood.register
+def _(likelihood: SoftmaxLikelihood) -> dict[str, Tensor]:
+    return {"probs": _probabilities(likelihood, _rows(likelihood))}
+
+
+def _check_forward(likelihood: Any, weights: Float[Tensor, "c k"] | None, f: Float[Tensor, "r k"]) -> None:
+    """Refuse a likelihood that predicts something else than the expected softmax of its latent values."""
+    name = type(likelihood).__name__
+    got = _probabilities(likelihood, f)
+    f = f.to(_reference(likelihood)).to("cpu", torch.float64)
+    expected = torch.softmax(f if weights is None else f @ weights.T, dim=-1)
+    what = "the softmax of its latent values"
+    check_response(expected, got.to("cpu", torch.float64), name, what, SAME[got.dtype])
+    own = getattr(likelihood.marginal, "__func__", None) is not SoftmaxLikelihood.marginal
+    if own or type(likelihood).__call__ is not SoftmaxLikelihood.__call__:
+        raise ValueError(
+            f"expected a likelihood that predicts the expected softmax, got {name} with a marginal() or a call of its "
+            "own; give a link instead: likelihood=gplens.links.Softmax()."
+        )
+
+
+def _probabilities(likelihood: Any, f: Float[Tensor, "r k"]) -> Float[Tensor, "r c"]:
+    """Of the live likelihood, in its own precision."""
+    f = f.to(_reference(likelihood))
+    if len(f) == likelihood.num_features:  # as many rows as latent functions would be transposed
+        return _probabilities(likelihood, torch.cat([f, f[:1]]))[:-1]
+    with undisturbed(likelihood), torch.no_grad():
+        return likelihood.forward(f).probs
+
+
+def _reference(likelihood: Any) -> Tensor:
+    """Without mixing weights, a softmax has the precision of its latent values."""
+    M = likelihood.mixing_weights
+    return torch.empty(0, dtype=torch.float64) if M is None else M
+
+
+def _rows(likelihood: Any) -> Float[Tensor, "r k"]:
+    """Latent values, whatever the model."""
+    k = likelihood.num_features
+    return 2 * torch.arange(k * (k + 1), dtype=torch.float64).sin().view(k + 1, k)
+
+
+def _latent_rows(marginals: Marginals) -> Float[Tensor, "r k"]:
+    """Where the latent functions of a call lie: the points with several deviations, another for each function."""
+    m, sd = marginals.m[:, :, 0], marginals.v[:, :, 0].clamp(min=0).sqrt()
+    turn = torch.arange(m.shape[1]) * 4 % len(DEVIATIONS)
+    rows = [m + sd * DEVIATIONS[(turn + i) % len(DEVIATIONS)] for i in range(len(DEVIATIONS))]
+    return torch.cat([m, 2 * m, *rows])
