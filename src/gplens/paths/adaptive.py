@@ -180,7 +180,9 @@ class _Refinement:
             return torch.ones_like(sums.difference)  # a named approximation does not add up
         kronrod, zero = total.sum(2) - change, torch.zeros_like(change)
         gauss = kronrod - zero.index_add(0, owner, sums.difference)
-        possible = zero.index_add(0, owner, sums.error.square().sum(2)).sqrt()
+        scale = total.abs().amax(2)  # in units of it squares neither overflow nor vanish
+        squares = (sums.error / scale[owner][..., None]).square().sum(2)
+        possible = scale * zero.index_add(0, owner, squares).sqrt()
         part = gain(kronrod.abs(), gauss.abs(), possible, smooth=self.integrand.smooth)[owner]
         return part if sums.steep is None else torch.where(sums.steep[:, None], 1.0, part)
 
