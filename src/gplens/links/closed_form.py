@@ -83,7 +83,7 @@ class Exp(Link):
         return Moments(value, value, value)
 
     def resolution(self, m: Batch, v: Batch) -> Batch:
-        return torch.full_like(m, 2.0)
+        return torch.full_like(m, 4.0)
 
     def derivative(self, f: Batch) -> Batch:
         return torch.exp(f)

@@ -14,6 +14,8 @@ REACHES = {4: 1.25, 5: 1.75, 7: 3.0}
 """Gauss nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a
 tolerance of 1e-6; other tolerances scale it by the order of the error, tolerance^(1/2n). Recipe: benchmarks/blocks.py
 prints the nodes that are used."""
+ROUGH = 0.4
+"""The part of the first two lengths that holds for kernels that are not analytic."""
 RESTARTS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 STALLED = 4
@@ -128,6 +130,8 @@ class _Refinement:
             return torch.full_like(self.pending.owner, 7)
         length = self.integrand.length[self.rows[self.pending.owner]] * self.pending.width
         limits = [reach * (self.tolerance / 1e-6) ** (0.5 / order) for order, reach in REACHES.items()]
+        if not self.integrand.smooth:
+            limits = [ROUGH * limit for limit in limits[:-1]] + limits[-1:]
         return torch.tensor([*REACHES, LAST])[torch.bucketize(length, length.new_tensor(limits))]
 
     def _evaluate_pending(self, order: Int[Tensor, " s"]) -> PanelSums:
