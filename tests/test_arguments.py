@@ -346,9 +346,9 @@ except ImportError as error:
     ("missing", "statement", "extra"),
     [
         ("gpytorch", "import gplens.estimators", "[estimators]"),
-        ("sklearn", "import gplens; gplens.estimators", "[estimators]"),
-        ("tqdm", "from gplens.estimators import GPRegressor", "[estimators]"),
-        ("captum", "import gplens.captum", "[captum]"),
+        pytest.param("sklearn", "import gplens; gplens.estimators", "[estimators]", marks=pytest.mark.slow),
+        pytest.param("tqdm", "from gplens.estimators import GPRegressor", "[estimators]", marks=pytest.mark.slow),
+        pytest.param("captum", "import gplens.captum", "[captum]", marks=pytest.mark.slow),
     ],
 )
 def test_modules_without_their_packages_say_what_to_install(missing: str, statement: str, extra: str) -> None:

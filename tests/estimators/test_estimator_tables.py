@@ -64,6 +64,7 @@ def test_twenty_rows_are_enough_for_a_sane_model(kind: str) -> None:
     assert got.max() < y.max() + np.ptp(y)
 
 
+@pytest.mark.slow
 def test_a_hundred_classes() -> None:
     """A grid of clusters, a class each."""
     rng = np.random.default_rng(0)
@@ -98,6 +99,7 @@ def test_pipelines_with_named_columns() -> None:
     assert e.feature_names[:2] == ("day__day_moon", "day__day_sun")
 
 
+@pytest.mark.slow
 def test_cross_validation_and_search() -> None:
     X, f = table(90)
     scores = cross_val_score(GPCountRegressor(**SMALL), X, counts(f), cv=3)

@@ -58,6 +58,7 @@ def groups(tensor: Tensor) -> list[Tensor]:
     return list(tensor.split(list(DRAWS), dim=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [Identity(), Softplus()], ids=lambda link: type(link).__name__)
 def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
     """(2.15) and (5.17)."""

@@ -44,6 +44,7 @@ def check_logistic(name: str, seed: int, count: int) -> None:
         assert abs(right - expected[2]) <= 1e-11 * size[2], f"{seed=} m={-m} {v=}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOGISTIC)
 def test_logistic_moments_are_relative_to_themselves(name: str) -> None:
     check_logistic(name, seed=5, count=25)

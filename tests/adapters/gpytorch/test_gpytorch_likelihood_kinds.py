@@ -104,6 +104,7 @@ def noisy_model(rng: np.random.Generator) -> tuple[Any, Any]:
     return Exact(Z, y, likelihood, ScaleKernel(RBFKernel(ard_num_dims=3)), ConstantMean()).double().eval(), noise
 
 
+@pytest.mark.slow
 def test_noise_that_is_a_function_of_the_input() -> None:
     """The mean and the latent variance are the host's; what needs the noise is refused."""
     rng = np.random.default_rng(0)

@@ -41,7 +41,7 @@ def fit(optimizer: str, folder: str) -> GPClassifier:
     return model.fit(X, y, checkpoint=folder)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", ["natural", pytest.param("adam", marks=pytest.mark.slow)])
 def test_a_killed_fit_resumes_to_the_same_model(optimizer: str, tmp_path: Path) -> None:
     """SIGKILL in step 31, a checkpoint of step 28: every tensor equals that of a fit that was left alone."""
     whole, folder = fit(optimizer, str(tmp_path / "whole")), tmp_path / "killed"
@@ -222,6 +222,7 @@ with StepBar(100, 0, True) as bar:
 """
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_rate_bound_and_time_left() -> None:
     fcntl, pty, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "termios"))  # not on Windows
     ours, theirs = pty.openpty()
