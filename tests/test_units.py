@@ -58,8 +58,7 @@ def assert_same_in_units(base: Explanation, other: Explanation, unit: float, why
     assert base.converged is not None
     assert other.converged is not None
     assert torch.equal(base.converged, other.converged), why
-    names = ("values", "prediction", "baseline_prediction", "std", "std_error", "draws")
-    for name in names:
+    for name in ("values", "prediction", "baseline_prediction", "std", "std_error", "draws"):
         one, two = getattr(base, name), getattr(other, name)
         assert (one is None) == (two is None), (name, why)
         if one is not None:
