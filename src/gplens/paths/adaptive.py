@@ -54,7 +54,9 @@ class Adaptive(Rule):
             again = _Refinement(integrand, finer, self.panels, rows[missed], panels[missed]).run()
             sums = sums.replaced(missed, again)
             within, adds_up = _judge(integrand, sums, tolerance)
-        return Integral(sums.values, sums.error, sums.nodes, within & adds_up)
+        gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
+        error = torch.maximum(sums.error, gap.clamp(min=0)[..., None] * (sums.error > 0))
+        return Integral(sums.values, error, sums.nodes, within & adds_up)
 
 
 def allowed_error(
