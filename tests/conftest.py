@@ -1,6 +1,7 @@
 """What all tests share. It must not import gplens: the run-time check of axes is installed after this file."""
 
 import os
+import secrets
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,8 @@ settings.register_profile(
 settings.load_profile("gplens")
 os.environ.pop("GPLENS_DATA", None)  # what a developer has there is no part of the tests
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))  # workers share the machine; the tensors are small
+os.environ.setdefault("GPLENS_SEED", str(secrets.randbits(32)))  # before workers are started, which inherit it
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"Seeds that move began at GPLENS_SEED={os.environ['GPLENS_SEED']}.")
