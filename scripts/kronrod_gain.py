@@ -4,7 +4,7 @@ For random posteriors on random paths of a given length, by kernel and order:
     Gauss      |Kronrod - Gauss|, the error of Gauss's sums, relative to (4.8)
     true       the error of Kronrod's sums
     unsafe     the largest true error in units of what (4.9a) says, over
-               the paths that it accepts at a tolerance of 1e-6; at most 1 is wanted
+               the paths that it accepts at a tolerance of 1e-6; expected: at most 1
 """
 
 import argparse

@@ -115,9 +115,9 @@ class Panels:
         width = torch.where(last, 1.0, start.roll(-1)) - start
         return Panels(owner, start, width).take(width > 0)
 
-    def take(self, mask: Bool[Tensor, " s"]) -> "Panels":
-        """Some of the panels."""
-        return Panels(self.owner[mask], self.start[mask], self.width[mask])
+    def take(self, chosen: Bool[Tensor, " s"] | Int[Tensor, " k"]) -> "Panels":
+        """Some of the panels, by a mask or by their numbers."""
+        return Panels(self.owner[chosen], self.start[chosen], self.width[chosen])
 
     def halved(self) -> "Panels":
         """Both halves of every panel."""

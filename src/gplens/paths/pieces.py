@@ -97,12 +97,14 @@ class SteepPanels:
         pieces, (s, c, r), o = self._resolved(), self.m.shape, len(self.outputs)
         by_m, by_v = (self.m.new_zeros(s, o, c, r) for _ in range(2))
         missed, total = (self.m.new_zeros(s, o) for _ in range(2))
-        for _ in range(HALVINGS):
-            blocks = _blocks(pieces, c * r)
-            unsettled = _joined([block.take(self._add(block, by_m, by_v, missed, total)) for block in blocks])
-            if not len(unsettled.owner):
-                break
-            pieces = unsettled.halved()
+        size = max(1, BLOCK // (8 * (2 * ORDER + 1) * c * r))
+        while len(pieces.owner):  # which ends: tiny pieces, and too many of a panel, are not halved
+            may = (torch.bincount(pieces.owner, minlength=s)[pieces.owner] <= MOST) & (pieces.width > SMALLEST)
+            unsettled = [
+                self._add(pieces.take(block), may[block], by_m, by_v, missed, total)
+                for block in torch.arange(len(pieces.owner)).split(size)
+            ]
+            pieces = pieces.take(torch.cat(unsettled)).halved()
         missed = (missed / total).nan_to_num(nan=0.0)
         return PieceSums(self._channels(by_m, kinked), self._channels(by_v, kinked), missed)
 
@@ -138,12 +140,13 @@ class SteepPanels:
     def _add(
         self,
         pieces: Panels,
+        may_be_halved: Bool[Tensor, " k"],
         by_m: Float[Tensor, "s o c r"],
         by_v: Float[Tensor, "s o c r"],
         missed: Float[Tensor, "s o"],
         total: Float[Tensor, "s o"],
     ) -> Bool[Tensor, " k"]:
-        """Add the pieces whose Kronrod and Gauss sums agree; return which do not."""
+        """Add the pieces whose Kronrod and Gauss sums agree, or that may not be halved; return which are left."""
         t, w, gauss = (torch.as_tensor(part) for part in gauss_kronrod(ORDER))
         m, v, P = self._interpolated(pieces, t)
         marginals = NodeValues(m, v)
@@ -154,7 +157,7 @@ class SteepPanels:
         difference = pieces.width[:, None] * _sizes_of_sums(jet, resolution, w - gauss)
         of_panel = total.index_add(0, pieces.owner, change)[pieces.owner]
         unsettled = (difference > SHARE * self.tolerance * of_panel * pieces.width[:, None]).any(1)
-        unsettled &= (difference > ROUNDING * change).any(1) & (pieces.width > SMALLEST)
+        unsettled &= (difference > ROUNDING * change).any(1) & may_be_halved
         done = ~unsettled
         owner, P, width = pieces.owner[done], P[done], pieces.width[done]
         last = [part[owner][..., -LAST_TERMS:] @ P[..., -LAST_TERMS:].mT for part in (self.m, self.v)]
@@ -169,24 +172,22 @@ class SteepPanels:
 
 def _sizes(jet: Jet, resolution: Float[Tensor, "k c p"]) -> Float[Tensor, "k o p"]:
     """|psi_m| resolution + |psi_v| resolution^2, summed over the latent functions."""
-    sizes = (jet.by_m.abs() * resolution[:, None]).sum(2)
-    return sizes if jet.by_v is None else sizes + (jet.by_v.abs() * resolution[:, None] ** 2).sum(2)
+    sizes = _products(jet.by_m, resolution[:, None]).sum(2)
+    return sizes if jet.by_v is None else sizes + _products(jet.by_v, resolution[:, None] ** 2).sum(2)
 
 
 def _sizes_of_sums(jet: Jet, resolution: Float[Tensor, "k c p"], w: Float[Tensor, " p"]) -> Float[Tensor, "k o"]:
     """The same of weighted sums over the nodes."""
     typical = resolution.amax(2)[:, None]
-    sizes = ((jet.by_m @ w).abs() * typical).sum(2)
-    return sizes if jet.by_v is None else sizes + ((jet.by_v @ w).abs() * typical**2).sum(2)
+    sizes = _products(jet.by_m @ w, typical).sum(2)
+    return sizes if jet.by_v is None else sizes + _products(jet.by_v @ w, typical**2).sum(2)
+
+
+def _products(partials: Tensor, units: Tensor) -> Tensor:
+    """|partials| in units, which are infinite for polynomials; zero if the output does not depend on that function."""
+    return torch.where(partials == 0, 0.0, partials.abs() * units)
 
 
 def _joined(parts: list[Panels]) -> Panels:
     columns = zip(*((part.owner, part.start, part.width) for part in parts), strict=True)
     return Panels(*(torch.cat(column) for column in columns))
-
-
-def _blocks(pieces: Panels, numbers: int) -> list[Panels]:
-    """Pieces in blocks whose polynomials take a few megabytes."""
-    size = max(1, BLOCK // (8 * (2 * ORDER + 1) * numbers))
-    parts = zip(pieces.owner.split(size), pieces.start.split(size), pieces.width.split(size), strict=True)
-    return [Panels(*part) for part in parts]
