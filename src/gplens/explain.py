@@ -161,7 +161,7 @@ def _question(
     """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
     finest = max(FINEST, expectation.default_tolerance) if tolerance is None else as_float(tolerance)
     if finest is None or not FINEST <= finest < 1:
-        raise ValueError(f"tolerance must be a number in [{FINEST:g}, 1), got {tolerance!r}. The default is 1e-6.")
+        raise ValueError(f"expected a tolerance in [{FINEST:g}, 1), got {tolerance!r}; leave it out for 1e-6.")
     chosen = tuple(range(len(names))) if outputs is None else output_indices(names, outputs)
     output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
     process, expectation, chosen = expectation.narrowed(process, chosen)
