@@ -23,9 +23,7 @@ from gplens.adapters.gpytorch.answers import (
     check_answers,
     check_moment,
     check_response,
-    reference,
 )
-from gplens.adapters.gpytorch.live import undisturbed
 from gplens.adapters.gpytorch.recognition import (
     CLOSED,
     DEVIATIONS,
@@ -37,6 +35,7 @@ from gplens.adapters.gpytorch.recognition import (
     recognise,
 )
 from gplens.adapters.gpytorch.shadow import shadow
+from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 from gplens.adapters.gpytorch.tails import Given, tail_probability
 from gplens.adapters.reading import probe_likelihood, read_likelihood
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance, Variance
