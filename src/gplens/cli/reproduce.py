@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from gplens.adapters.hosts import Extra
+
 EXPERIMENTS = {
     "table": "completeness gaps on synthetic data (Figure 1)",
     "bike": "one hour of bike rentals, with error bars (section 5.2)",
@@ -35,13 +37,8 @@ def _add_options(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    try:
+    with Extra("reproduce", "the experiments"):
         from gplens.experiments.run import run
-    except ModuleNotFoundError as cause:
-        raise ImportError(
-            f"expected {cause.name} to be installed for the experiments, got no such module. Install gplens with the "
-            "extra [reproduce]."
-        ) from cause
     folders = {options.experiment: options.output}
     if options.experiment == "all":
         folders = {name: options.output / name for name in EXPERIMENTS}
