@@ -156,6 +156,11 @@ def test_a_variance_that_an_event_far_out_decides_is_refused() -> None:
     assert check(3935785208, 194) == "refused"
 
 
+def test_a_change_outside_of_all_paths_but_within_twice_their_range() -> None:
+    """The scale of a Laplace distribution changes at |f| = 79, where |f| < 75: its tail, which has a kink, is refused."""
+    assert check(7, 81) == "refused"
+
+
 @pytest.mark.parametrize("g", [softplus, torch.tanh], ids=lambda g: g.__name__)
 @pytest.mark.parametrize("offset", [-1e3, 1e6])
 def test_the_variance_of_a_mean_with_a_large_offset(g: Callable[[Tensor], Tensor], offset: float) -> None:
