@@ -157,7 +157,7 @@ def test_a_variance_that_an_event_far_out_decides_is_refused() -> None:
 
 
 def test_a_change_outside_of_all_paths_but_within_twice_their_range() -> None:
-    """The scale of a Laplace distribution changes at |f| = 79, where |f| < 75: its tail, which has a kink, is refused."""
+    """The scale of a Laplace distribution changes at |f| = 79, where |f| < 75: its tail has a kink, and is refused."""
     assert check(7, 81) == "refused"
 
 
