@@ -43,8 +43,7 @@ class Reading:
     draws: tuple[int, ...] | None = None
     """Number of latent functions that each output is a mixture of (MATH 2.15), where there are draws of them."""
     compare: Compare = _nothing_to_compare
-    """Asks the live model for its prediction at points, where `process` has the marginals `at`: a ValueError if it
-    differs, else notes that say how close."""
+    """Compares the live model's prediction at points with `at`, the marginals of `process`: a ValueError, or notes."""
 
     def compared(self, points: Float[Tensor, "k d"]) -> "Reading":
         """The same after a comparison with the live model at points, and with the live likelihood at f ~ N(m, v)."""
@@ -52,8 +51,7 @@ class Reading:
         notes = (*self.notes, *self.compare(points, at))
         if likelihood is None or likelihood.near is None or likelihood.latents not in (None, self.process.latents):
             return replace(self, notes=notes)
-        near = likelihood.near(at)
-        kept = replace(near, outputs=likelihood.outputs, epistemic=likelihood.epistemic)
+        kept = replace(likelihood.near(at), outputs=likelihood.outputs, epistemic=likelihood.epistemic)
         return replace(self, notes=notes, likelihood=kept)
 
 
@@ -103,9 +101,8 @@ def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
     probes = probe_likelihood(likelihood)
 
     def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
-        notes = reading.compare(points, at)
         check_unchanged(given.name, probes, probe_likelihood(likelihood))
-        return notes
+        return reading.compare(points, at)
 
     return replace(reading, likelihood=given, compare=compare)
 

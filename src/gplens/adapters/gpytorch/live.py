@@ -121,7 +121,7 @@ def compare_live(
     with snapshot.predicting(model) as reference_now:
         x, dtype = points.to(reference_now), reference_now.dtype
         if _is_small(model, snapshot):
-            with suppress(ValueError, torch.linalg.LinAlgError):
+            with suppress(ValueError, RuntimeError):  # then lazily, as the host does by itself
                 return (agree(at, predict(model, x, at_once=True), dtype),)
         try:
             return (agree(at, predict(model, x), dtype),)

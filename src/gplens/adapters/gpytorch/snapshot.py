@@ -37,11 +37,18 @@ def undisturbed(module: Module) -> Iterator[list[Module]]:
             yield parts
     finally:
         for part, saved in zip(parts, attributes, strict=True):
-            object.__setattr__(part, "__dict__", saved)
+            _set_attributes(part.__dict__, saved)
         _restore(containers, contents)
         for buffer, saved in buffers:
             if not torch.equal(buffer, saved):
                 buffer.data.copy_(saved)
+
+
+def _set_attributes(attributes: dict[str, Any], saved: dict[str, Any]) -> None:
+    attributes.update(saved)
+    if len(attributes) != len(saved):
+        for name in [name for name in attributes if name not in saved]:
+            del attributes[name]
 
 
 def _buffers(parts: list[Module]) -> list[Tensor]:
