@@ -20,8 +20,8 @@ class Ratio:
 
     ratios: list[float]
     cpu_ratios: list[float]
-    ours: float
-    theirs: float
+    ours: Times
+    theirs: Times
 
     def __str__(self) -> str:
         return _spread(self.ratios)
@@ -29,7 +29,8 @@ class Ratio:
     @property
     def detail(self) -> str:
         """Times, and the same ratio in CPU time, which other programs on the machine disturb less."""
-        return f"ours {_shown(self.ours)}, theirs {_shown(self.theirs)}; in CPU time {_spread(self.cpu_ratios)}"
+        ours, theirs = (f"{_shown(side.wall)} ({_shown(side.cpu)} of CPU)" for side in (self.ours, self.theirs))
+        return f"ours {ours}, theirs {theirs}; in CPU time {_spread(self.cpu_ratios)}"
 
 
 TURN = 0.5
@@ -46,7 +47,8 @@ def ratio_of_turns(ours: Callable[[], Times], theirs: Callable[[], Times], repea
     """The same for functions that measure themselves."""
     pairs = [(ours(), theirs()) for _ in range(repeats)]
     walls, cpus = ([slow[clock] / fast[clock] for fast, slow in pairs] for clock in (0, 1))
-    return Ratio(walls, cpus, *(median(side[i].wall for side in pairs) for i in (0, 1)))
+    ours_and_theirs = (Times(*map(median, zip(*side, strict=True))) for side in zip(*pairs, strict=True))
+    return Ratio(walls, cpus, *ours_and_theirs)
 
 
 def turn(function: Callable[[], object]) -> Times:
