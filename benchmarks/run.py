@@ -18,11 +18,11 @@ import torch
 import gplens
 from rows import HEADER, Row
 from synthetic_table import synthetic
-from trained import load
-from trained_table import PARTS, models
+from trained import Trained, load
+from trained_table import PARTS, models, threads
 
 RESULTS = Path(__file__).parent / "results.md"
-EVERY_PART = (*PARTS, "synthetic")
+EVERY_PART = (*PARTS, "threads", "synthetic")
 HEAD = """# Benchmarks
 
 Measured by `make bench` on {date}, one thread, Python {python}, {used}.
@@ -56,9 +56,10 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.only:
-        print(HEADER)
+        print(HEADER, flush=True)
         for part in options.only:
-            for _ in measured(part, options.cache):
+            trained = load(part, options.cache) if part in PARTS else None
+            for _ in measured(part, trained, options.cache):
                 pass
         return
     everything(options.cache)
@@ -68,20 +69,22 @@ def everything(cache: Path | None) -> None:
     """All parts; the page is written after each line, so that a run that is stopped leaves its rows."""
     versions = {"gplens": gplens, "torch": torch, "GPyTorch": gpytorch, "Captum": captum}
     used = ", ".join(f"{name} {package.__version__}" for name, package in versions.items())
-    scores = models([load(name, cache) for name in PARTS])
+    trained = {name: load(name, cache) for name in PARTS}
+    scores = models(list(trained.values()))
     page = HEAD.format(date=date.today(), python=platform.python_version(), used=used, models=scores) + HEADER + "\n"
     print(f"{scores}\n\n{HEADER}", flush=True)
     for part in EVERY_PART:
         if part == "synthetic":
             page += SECOND + HEADER + "\n"
-        for row in measured(part, cache):
+        for row in measured(part, trained.pop(part, None), cache):
             page += f"{row}\n"
             RESULTS.write_text(page)
 
 
-def measured(part: str, cache: Path | None) -> Iterator[Row]:
+def measured(part: str, trained: Trained | None, cache: Path | None) -> Iterator[Row]:
     """The lines of a part, each printed with its times as soon as it is there."""
-    for row in (PARTS | {"synthetic": synthetic})[part](cache):
+    rows = PARTS[part](trained.workload) if trained else {"threads": threads, "synthetic": synthetic}[part](cache)
+    for row in rows:
         print(f"{row} {row.detail}", flush=True)
         yield row
 

@@ -14,15 +14,15 @@ from timing import ratio
 
 
 def tabular_row() -> Row:
-    work = tabular(2000)
+    work = tabular(1000)
     exact = work.explain(tolerance=1e-11).values
     measured = ratio(work.explain, lambda: counts_by_captum(work, 2000), repeats=3)
     accuracy = error(work.explain().values, exact), error(counts_by_captum(work, 2000), exact)
-    return faster("d=9, n=500, exp link, 2,000 inputs", "Captum, 50 steps", measured, "10x", *accuracy)
+    return faster("d=9, n=500, exp link, 1,000 inputs", "Captum, 50 steps", measured, "10x", *accuracy)
 
 
 def image_row(all_classes: bool) -> Row:
-    work = images(64)
+    work = images(32)
     outputs, classes = (None, range(10)) if all_classes else ([3], range(3, 4))
     exact = work.explain(outputs=outputs, tolerance=1e-10).values
     rival = classes_by_captum(work, classes, 512, 32)
@@ -30,17 +30,17 @@ def image_row(all_classes: bool) -> Row:
         lambda: work.explain(outputs=outputs), lambda: classes_by_captum(work, classes, 512, 32), repeats=3
     )
     accuracy = error(work.explain(outputs=outputs).values, exact), error(rival, exact)
-    name = f"d=784, C=10, n=100 each, 64 inputs, {'all classes' if all_classes else 'one class'}"
+    name = f"d=784, C=10, n=100 each, 32 inputs, {'all classes' if all_classes else 'one class'}"
     wanted = "100x" if all_classes else "10x"
     return faster(name, f"Captum, 32 steps, {DRAWS} softmax draws", measured, wanted, *accuracy)
 
 
 def products_row() -> Row:
     """Distances to the support points, A k, and the sums back to the features: nothing but the products."""
-    work = images(64)
+    work = images(32)
     nodes, channels = int(work.explain().nodes[0]), 2 * 10
-    x, Z, A = (torch.randn(*shape, dtype=torch.float64) for shape in ((64, 784), (10, 100, 784), (10, 100, 100)))
-    k, W = (torch.randn(10, rows, 100, dtype=torch.float64) for rows in (64 * nodes, 64 * channels))
+    x, Z, A = (torch.randn(*shape, dtype=torch.float64) for shape in ((32, 784), (10, 100, 784), (10, 100, 100)))
+    k, W = (torch.randn(10, rows, 100, dtype=torch.float64) for rows in (32 * nodes, 32 * channels))
 
     def bare() -> None:
         for c in range(10):
@@ -80,7 +80,7 @@ def synthetic(_: Path | None) -> Iterator[Row]:
     yield image_row(False)
     yield products_row()
     yield single_row()
-    yield deviation_row("d=9, n=500, exp link, 2,000 inputs", tabular(2000), "30x")
+    yield deviation_row("d=9, n=500, exp link, 500 inputs", tabular(500), "30x")
     yield deviation_row("d=784, n=100, binary, 48 inputs", binary(48), "50x")
     yield growth_row("features", "features, binary, n=100, 8 inputs,")
     yield growth_row("rows", "inputs, d=9, n=50, exp link,")
