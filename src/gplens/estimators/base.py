@@ -117,6 +117,15 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
             raise ValueError(f"expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
         return estimator
 
+    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        from gplens.estimators.estimator_card import describe_html
+
+        return describe_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What IPython asks for first; scikit-learn's diagram would take the place of the table otherwise."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def _finish(self, fit: Fit, mean: Float[Tensor, " d"]) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
         self.model_, self.likelihood_, self.training_summary_ = fit.model, fit.likelihood, fit.summary

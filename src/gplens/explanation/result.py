@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.selection import group_columns, output_index, row_indices, single_members, sum_groups
+from gplens.explanation.shown import Shown
 from gplens.explanation.spread import Spread
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ BY_ROW = frozenset(
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation:
+class Explanation(Shown):
     """Attributions of b predictions to d features, with an axis of outputs for a model that has several.
 
     For every input and output:  values.sum(-1) = prediction - baseline_prediction + gap  (4.4).
@@ -187,8 +188,3 @@ class Explanation:
         from gplens.explanation.files import load
 
         return load(Path(path))
-
-    def __repr__(self) -> str:
-        from gplens.explanation.text import describe
-
-        return describe(self)

@@ -24,7 +24,7 @@ def describe(explanation: Explanation) -> str:
         return head
     tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
-    return "\n".join(part for part in (head, *tables, more, _quality(e)) if part)
+    return "\n".join(part for part in (head, *tables, more, quality(e)) if part)
 
 
 def _shown_output(e: Explanation, i: int) -> int | None:
@@ -52,7 +52,8 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
     return "\n".join(lines)
 
 
-def _quality(e: Explanation) -> str:
+def quality(e: Explanation) -> str:
+    """How well the numbers add up, and whether they converged."""
     parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
     if e.error is not None:
         parts.append(f"largest estimated error {float(e.error.max()):.1e}")

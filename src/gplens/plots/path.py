@@ -1,0 +1,108 @@
+"""What the model predicts on the way from the baseline to the input, and how far its data support that."""
+
+from typing import Any
+
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from gplens.display.marks import Attributions, check_level, output_of, row_of, titles
+from gplens.display.wording import number
+from gplens.plots.canvas import SMALL, ShownAxes, axes_of, axis_label, note, plain_frame, root_figure, write_title
+from gplens.plots.colours import GREY, LOWERS, RAISES, ink
+from gplens.plots.explained import Course, Explained
+from gplens.targets import Target
+
+NODES = 129
+"""Points of the path."""
+
+
+def path(
+    explanation: Attributions,
+    model: Any,
+    *,
+    row: int = 0,
+    output: Any = None,
+    likelihood: Any = None,
+    target: Target | None = None,
+    contrast: tuple[str, str] | None = None,
+    level: float = 0.9,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """The prediction from the baseline (t = 0) to the input (t = 1) with its band, and below it the support.
+
+    The band is the central interval of the response given the latent function, g(f), and so without the noise of
+    observations. The support is 1 - v/k: where it is small, the model says what its prior says, and attributions
+    collected there are the prior's.
+
+    Args:
+        explanation: what `gplens.explain` returned, with a single baseline for each input.
+        model: the model that was explained, or gplens.read(model).
+        row: the input.
+        output: the number or name of an output of several; the one with the largest prediction if None.
+        likelihood: as it was passed to `explain`.
+        target: as it was passed to `explain`.
+        contrast: the two outputs of `explanation.contrast(a, b)`, by name, if the explanation is a contrast.
+        level: the probability of the band.
+        unit: of the prediction, for the axis.
+        ax: axes to draw on; those of a new figure if None.
+    """
+    e, row, level = explanation, row_of(explanation, row), check_level(level)
+    if e.background:
+        raise ValueError(
+            f"expected a single baseline for a path, got {e.provenance.baseline}, which has many paths; explain with "
+            "one row of it as the baseline."
+        )
+    j = output_of(e, output, row)
+    explained = Explained.of(e, model, j, likelihood=likelihood, target=target, contrast=contrast)
+    t = torch.linspace(0, 1, NODES, dtype=e.inputs.dtype)
+    course = explained.along(e.baseline[row], e.inputs[row], t, level)
+    ax = axes_of(ax, 6.4, 4.2 if course.support is not None else 3.2)
+    _draw_prediction(ax, course)
+    ax.set_ylabel(axis_label("prediction", unit))
+    strip = ax if course.support is None else _strip(ax)
+    if course.support is not None:
+        _draw_support(strip, course.t, course.support)
+    strip.set_xlabel("t, from the baseline (0) to the input (1)")
+    band = "no band, because the target is no function of f alone" if course.band is None else f"{100 * level:g} % band"
+    write_title(ax, *titles(e, j, row, band))
+    return ax
+
+
+def _draw_prediction(ax: Axes, course: Course) -> None:
+    t, value = course.t.numpy(), course.value.numpy()
+    if course.band is not None:
+        low, high = (part.numpy() for part in course.band)
+        ax.fill_between(t, low, high, color=LOWERS, alpha=0.2, linewidth=0).set_gid("band")
+    ax.plot(t, value, color=LOWERS, linewidth=2)
+    for at, side in ((0, "left"), (-1, "right")):
+        ax.plot(t[at], value[at], "o", color=ink(), markersize=5, zorder=4)
+        text, place = number(float(value[at])), (float(t[at]), float(value[at]))
+        note(ax, text, place, (5 if at == 0 else -5, 6), align=f"{side} bottom", size=SMALL + 0.5)
+    ax.set_xlim(-0.02, 1.02)
+    ax.margins(y=0.12)
+    plain_frame(ax)
+
+
+def _strip(ax: Axes) -> Axes:
+    """Axes below: a subplot in a figure of its own, else an inset of the given axes."""
+    ax.tick_params(labelbottom=False)
+    if not isinstance(ax, ShownAxes):
+        return ax.inset_axes((0, -0.42, 1, 0.28), sharex=ax)
+    grid = root_figure(ax).add_gridspec(2, 1, height_ratios=[3, 1])
+    ax.set_subplotspec(grid[0])
+    return root_figure(ax).add_subplot(grid[1], sharex=ax)
+
+
+def _draw_support(strip: Axes, t: Tensor, support: Tensor) -> None:
+    """The support, with the place where it is least."""
+    least = int(support.argmin())
+    at, height = float(t[least]), float(support[least])
+    strip.fill_between(t.numpy(), 0, support.numpy(), color=GREY, alpha=0.4, linewidth=0)
+    strip.plot(t.numpy(), support.numpy(), color=GREY, linewidth=1.2)
+    strip.plot(at, height, "o", color=RAISES, markersize=5, clip_on=False, zorder=4)
+    strip.set(ylim=(0, 1.05), yticks=[0, 0.5, 1], ylabel="support")
+    text = f"least support {number(height, 2)} at t = {number(at, 2)}"
+    note(strip, text, (0.5, 0), (0, 4), axes="both", align="center bottom")
+    plain_frame(strip)
