@@ -9,7 +9,6 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gplens.adapters.numbers import as_float, as_int
 from gplens.display.wording import baseline_text, others_label, target_text
 
 Array = NDArray[np.float64]
@@ -77,15 +76,21 @@ class Marks:
 
 def check_level(level: Any) -> float:
     """The probability of an interval."""
-    probability = as_float(level)
-    if probability is None or not 0 < probability < 1:
+    probability = level.item() if isinstance(level, np.generic) else level
+    if not isinstance(probability, float) or not 0 < probability < 1:
         raise ValueError(f"expected a level between 0 and 1, such as 0.9, got {level!r}.")
     return probability
 
 
+def _whole(value: Any) -> int | None:
+    """A whole number of Python, numpy or torch; None for anything else, also for True and 1.0."""
+    plain = value.item() if isinstance(value, np.generic | Tensor) and value.ndim == 0 else value
+    return plain if isinstance(plain, int) and not isinstance(plain, bool) else None
+
+
 def row_of(e: Attributions, row: Any) -> int:
     """The number of an input, from the first or, below zero, from the last."""
-    number, count = as_int(row), len(e.values)
+    number, count = _whole(row), len(e.values)
     if number is None or not -count <= number < count:
         raise IndexError(f"expected a row from {-count} to {count - 1}, since there are {count} inputs, got {row!r}.")
     return number % count
@@ -105,7 +110,7 @@ def output_of(e: Attributions, output: Any, row: int | None = None) -> int | Non
         return 0
     if output is None and row is not None:
         return int(e.prediction[row].argmax())
-    position = names.index(output) if isinstance(output, str) and output in names else as_int(output)
+    position = names.index(output) if isinstance(output, str) and output in names else _whole(output)
     if position is None or not 0 <= position < len(names):
         raise ValueError(f"expected output= to be a number below {len(names)} or one of {list(names)}, got {output!r}.")
     return position
@@ -128,7 +133,7 @@ def by_size(values: Float[Tensor, "b d"]) -> list[int]:
 
 def split(order: list[int], top: Any) -> tuple[list[int], ...]:
     """A column for each of the first features, and one for all others, unless that would be a single feature."""
-    count = as_int(top)
+    count = _whole(top)
     if count is None or count < 1:
         raise ValueError(f"expected top to be a whole number of 1 or more, got {top!r}.")
     if len(order) <= count + 1:

@@ -1,6 +1,7 @@
 """Numbers, names of features, targets and baselines, as people read them."""
 
 import re
+from collections.abc import Sequence
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -9,7 +10,7 @@ LONGEST = 30
 TARGETS = {
     "Response()": "prediction",
     "Latent()": "latent function",
-    "EpistemicVariance()": "variance of the model",
+    "EpistemicVariance()": "variance of the latent function",
     "PredictiveVariance()": "variance of an observation",
 }
 """What targets are called in a title; any other one is called as it was written."""
@@ -22,6 +23,20 @@ def elided(name: str, longest: int = LONGEST) -> str:
         return name
     head = (longest - 1) * 3 // 5
     return f"{name[:head]}…{name[head + 1 - longest :]}"
+
+
+def told_apart(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Names of at most so many characters; those that would look the same show where they differ."""
+    short = [elided(name, longest) for name in names]
+    for text in {text for text in short if short.count(text) > 1}:
+        places = [i for i, other in enumerate(short) if other == text]
+        whole = [" ".join(names[i].split()) for i in places]
+        same = next((k for k, letters in enumerate(zip(*whole, strict=False)) if len(set(letters)) > 1), 0)
+        first = max(longest // 5, same - longest // 4)
+        for i, name in zip(places, whole, strict=True):
+            head, window = name[: longest // 5], name[first : first + longest - longest // 5 - 2]
+            short[i] = f"{head}…{window}" + ("…" if first + len(window) < len(name) else "")
+    return short
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -67,14 +82,16 @@ def with_deviation(value: float, std: float | None, places: int | None, *, sign:
     return text if std is None or not isfinite(std) else f"{text} ± {aligned(std, places)}"
 
 
-def feature_label(name: str, value: float | None = None, baseline: float | None = None) -> str:
-    """hour: 12 → 9, from the baseline to the input; hour = 9 if they are equal or the baseline is not a single one."""
-    name = elided(name)
-    if value is None or not isfinite(value):
-        return name
+def with_values(label: str, value: float, baseline: float | None) -> str:
+    """hour: 12 → 9, from the baseline to the input; hour = 9 if they are equal or there is no single baseline.
+
+    The label alone if the value is NaN, as that of a group of features.
+    """
+    if not isfinite(value):
+        return label
     if baseline is None or not isfinite(baseline) or number(baseline) == number(value):
-        return f"{name} = {number(value)}"
-    return f"{name}: {number(baseline)} → {number(value)}"
+        return f"{label} = {number(value)}"
+    return f"{label}: {number(baseline)} → {number(value)}"
 
 
 def others_label(count: int) -> str:
@@ -83,13 +100,12 @@ def others_label(count: int) -> str:
 
 
 def target_text(provenance: Any, output: str | None) -> str:
-    """What was explained: "prediction of GPCountRegressor", "versicolor: prediction of GPClassifier"."""
-    target = provenance.target.rstrip(",")
-    for written, called in TARGETS.items():
-        if target.startswith(written):
-            target = called + target.removeprefix(written)
-    name = output if output is not None else provenance.output
-    return f"{target} of {provenance.model}" if name is None else f"{target} of {provenance.model}, {name}"
+    """What was explained: "prediction of GPClassifier, versicolor", "... , versicolor rather than setosa"."""
+    target, _, contrast = provenance.target.rstrip(",").partition("), ")
+    target = f"{target})" if contrast else target
+    name = contrast or output or provenance.output
+    called = f"{TARGETS.get(target, target)} of {provenance.model}"
+    return f"{called}, {name}" if name else called
 
 
 def baseline_text(baseline: str) -> str:

@@ -2,7 +2,7 @@
 
 from gplens.display.card import Entry, Table, card
 from gplens.display.marks import by_size, marks, of_output, output_name, output_of, split
-from gplens.display.wording import aligned, baseline_text, decimals, elided, number, target_text, with_deviation
+from gplens.display.wording import aligned, baseline_text, decimals, number, target_text, told_apart, with_deviation
 from gplens.explanation.result import Explanation
 from gplens.explanation.text import FEATURES, ROWS, quality
 
@@ -27,12 +27,12 @@ def _table(e: Explanation, row: int) -> Table:
     shown = marks(e, j, [row], split(by_size(of_output(e.values, j)[row : row + 1]), FEATURES), LEVEL)
     values = shown.values[0].tolist()
     places = decimals(max(map(abs, values), default=0.0))
-    entries = []
-    for i, (name, group) in enumerate(zip(shown.names, shown.columns, strict=True)):
+    entries, names = [], told_apart(shown.names, 40)
+    for i, group in enumerate(shown.columns):
         given = float(e.inputs[row, group[0]]) if len(group) == 1 else float("nan")
         low, high = (None if part is None else float(part[0, i]) for part in (shown.low, shown.high))
         text = with_deviation(values[i], shown.deviation(0, i), places)
-        entries.append(Entry(elided(name, 40), "" if given != given else number(given), text, values[i], low, high))
+        entries.append(Entry(names[i], "" if given != given else number(given), text, values[i], low, high))
     start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
     digits, name = decimals(max(abs(start), abs(end))), output_name(e, j)
     change = f"baseline {aligned(start, digits)} → prediction {aligned(end, digits)}"

@@ -18,7 +18,7 @@ from gplens.display.marks import (
     split,
     titles,
 )
-from gplens.display.wording import decimals, feature_label, others_label, with_deviation
+from gplens.display.wording import decimals, others_label, told_apart, with_deviation
 from gplens.plots.canvas import (
     SMALL,
     axes_of,
@@ -66,7 +66,7 @@ def bar(
     outputs = _outputs(e, output)
     columns = split(by_size(torch.cat([of_output(e.values, j) for j in outputs])), top)
     shown = [_signed(e, j, columns, level) if single else _mean_sizes(e, j, columns, level) for j in outputs]
-    ax = axes_of(ax, 7.2, 0.7 + (0.3 if len(outputs) == 1 else 0.14 + 0.16 * len(outputs)) * len(columns))
+    ax = axes_of(ax, 7.2, 0.7 + (0.3 if len(outputs) == 1 else 0.12 + 0.12 * len(outputs)) * len(columns))
     height = BAR / len(outputs)
     for i, own in enumerate(shown):
         y = np.arange(float(len(columns))) + (i - (len(outputs) - 1) / 2) * height
@@ -75,7 +75,7 @@ def bar(
         )
         if own.low is not None and own.high is not None:
             whiskers(ax, y, own.low[0], own.high[0])
-    rows_of_features(ax, [feature_label(name) for name in shown[0].names])
+    rows_of_features(ax, told_apart(shown[0].names))
     if len(outputs) == 1:
         _write_values(ax, shown[0], signed=single)
     else:

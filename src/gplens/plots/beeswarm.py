@@ -8,7 +8,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import to_rgba
 
 from gplens.display.marks import Array, Attributions, by_size, check_level, marks, of_output, output_of, split, titles
-from gplens.display.wording import feature_label
+from gplens.display.wording import told_apart
 from gplens.plots.canvas import SMALL, axes_of, axis_label, root_figure, rows_of_features, write_title
 from gplens.plots.colours import GREY, LOW_TO_HIGH, ink
 
@@ -57,7 +57,7 @@ def beeswarm(
         ax.scatter(x, y, c=colours(feature), s=16 if len(x) <= 300 else 7, linewidth=0, zorder=3).set_gid(
             shown.names[i]
         )
-    rows_of_features(ax, [feature_label(name) for name in shown.names])
+    rows_of_features(ax, told_apart(shown.names))
     ax.set_xlabel(axis_label("attribution", unit))
     _colour_bar(ax)
     title, subtitle = titles(e, j, None, shown.caption)

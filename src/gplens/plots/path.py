@@ -76,10 +76,12 @@ def _draw_prediction(ax: Axes, course: Course) -> None:
         low, high = (part.numpy() for part in course.band)
         ax.fill_between(t, low, high, color=LOWERS, alpha=0.2, linewidth=0).set_gid("band")
     ax.plot(t, value, color=LOWERS, linewidth=2)
-    for at, side in ((0, "left"), (-1, "right")):
+    for at, beside, side in ((0, 8, "left"), (-1, -9, "right")):
         ax.plot(t[at], value[at], "o", color=ink(), markersize=5, zorder=4)
+        below = value[beside] > value[at]  # so that the text is beside the curve
+        align, offset = (f"{side} top", -6) if below else (f"{side} bottom", 6)
         text, place = number(float(value[at])), (float(t[at]), float(value[at]))
-        note(ax, text, place, (5 if at == 0 else -5, 6), align=f"{side} bottom", size=SMALL + 0.5)
+        note(ax, text, place, (5 if at == 0 else -5, offset), align=align, size=SMALL + 0.5)
     ax.set_xlim(-0.02, 1.02)
     ax.margins(y=0.12)
     plain_frame(ax)

@@ -27,9 +27,11 @@ class Removal:
     counts: Int[Tensor, " s"]
     """Numbers of features that are replaced."""
     ordered: Float[Tensor, " s"]
-    """From the most positive attribution to the most negative one."""
-    random: Float[Tensor, "o s"]
-    """In random orders, a curve each."""
+    """After so many, from the most positive attribution to the most negative one."""
+    random_counts: Int[Tensor, " r"]
+    """Numbers of features that are replaced in random orders."""
+    random: Float[Tensor, "o r"]
+    """After so many, a curve for each order; or one that is their mean."""
     total: float
     """The sum of the attributions, on which all curves end."""
     sign_change: float
@@ -76,10 +78,10 @@ def ablation(
     explained = Explained.of(e, model, j, likelihood=likelihood, target=target, contrast=contrast)
     rows = range(len(e.values)) if row is None else [row]
     removal = removed(e, explained, j, list(rows), count, seed)
-    ax = axes_of(ax, 6.4, 3.6)
+    ax = axes_of(ax, 6.4, 3.8)
     curves(ax, removal)
     ax.set(xlabel="features set to the baseline", ylabel=axis_label("prediction lost", unit))
-    ax.legend(frameon=False, fontsize=SMALL, loc="best")
+    ax.legend(frameon=False, fontsize=SMALL, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     title, subtitle = titles(e, j, row, f"{count} random orders")
     write_title(ax, title if row is not None else f"{title}, mean over {len(e.values):,} inputs", subtitle)
     return ax
@@ -102,7 +104,9 @@ def removed(e: Attributions, explained: Explained, j: int | None, rows: list[int
         lost = (target[:, :1] - target) / len(rows)
         ordered, random = ordered + lost[0], random + lost[1:]
     of_rows = of_output(e.values, j)[rows][:, free]
-    return Removal(counts, ordered, random, float(of_rows.sum(1).mean()), float((of_rows > 0).sum(1).double().mean()))
+    return Removal(
+        counts, ordered, counts, random, float(of_rows.sum(1).mean()), float((of_rows > 0).sum(1).double().mean())
+    )
 
 
 def _replaced(e: Attributions, explained: Explained, row: int, free: Tensor, states: Tensor) -> Float[Tensor, " s"]:
@@ -118,17 +122,14 @@ def _replaced(e: Attributions, explained: Explained, row: int, free: Tensor, sta
 
 def curves(ax: Axes, removal: Removal) -> None:
     """The curves on axes, with the sum of the attributions and the change of their sign."""
-    counts, random = removal.counts.numpy(), removal.random
-    mean = random.mean(0).numpy()
+    counts, random = removal.random_counts.numpy(), removal.random
     if len(random) > 1:
         low, high = (torch.quantile(random, q, dim=0).numpy() for q in (0.05, 0.95))
         ax.fill_between(counts, low, high, color=GREY, alpha=0.25, linewidth=0).set_label("90 % of random orders")
-    ax.plot(
-        counts, mean, color=GREY, linewidth=1.6, label="mean of random orders" if len(random) > 1 else "random order"
-    )
+    ax.plot(counts, random.mean(0).numpy(), color=GREY, linewidth=1.6, label="mean of random orders")
     ax.axhline(removal.total, color=RAISES, linewidth=1, linestyle="--", label="sum of attributions")
     ax.axvline(removal.sign_change, color=ink(), linewidth=1, linestyle=":", label="sign change")
-    ax.plot(counts, removal.ordered.numpy(), color=LOWERS, linewidth=2, label="order of attribution")
+    ax.plot(removal.counts.numpy(), removal.ordered.numpy(), color=LOWERS, linewidth=2, label="order of attribution")
     ax.set_xlim(0, max(int(counts[-1]), 1))
     plain_frame(ax)
 

@@ -51,7 +51,6 @@ def uncertainty(
     labels = ["variance at the baseline", *step_labels(e, shown, row), "variance at the input"]
     draw_steps(ax, shown, start, end, labels=labels)
     ax.set_xlabel(f"← more sure     {axis_label('variance', unit)}     less sure →")
-    deviations = f"sd {number(start**0.5)} at the baseline, {number(end**0.5)} at the input"
-    title, subtitle = titles(e, j, row, deviations)
+    title, subtitle = titles(e, j, row, f"sd {number(start**0.5)} at the baseline, {number(end**0.5)} at the input")
     write_title(ax, f"What makes the model unsure: {title}", subtitle)
     return ax

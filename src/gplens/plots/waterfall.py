@@ -17,7 +17,7 @@ from gplens.display.marks import (
     split,
     titles,
 )
-from gplens.display.wording import aligned, decimals, feature_label, with_deviation
+from gplens.display.wording import aligned, decimals, told_apart, with_deviation, with_values
 from gplens.plots.canvas import axes_of, axis_label, column_of_texts, rows_of_features, whiskers, write_title
 from gplens.plots.colours import GREY, ink, of_sign
 
@@ -63,12 +63,11 @@ def waterfall(
 
 def step_labels(e: Attributions, shown: Marks, row: int) -> list[str]:
     """The name of each feature with its value at the baseline and at the input."""
-    labels = []
-    for name, group in zip(shown.names, shown.columns, strict=True):
-        single = len(group) == 1
-        value = float(e.inputs[row, group[0]]) if single else None
-        baseline = float(e.baseline[row, group[0]]) if single and not e.background else None
-        labels.append(feature_label(name, value, baseline))
+    labels = told_apart(shown.names)
+    for i, group in enumerate(shown.columns):
+        if len(group) == 1:
+            baseline = None if e.background else float(e.baseline[row, group[0]])
+            labels[i] = with_values(labels[i], float(e.inputs[row, group[0]]), baseline)
     return labels
 
 
@@ -91,5 +90,6 @@ def draw_steps(ax: Axes, shown: Marks, start: float, end: float, *, labels: list
     column_of_texts(
         ax, np.arange(len(values) + 2.0), [f"= {aligned(start, of_ends)}", *texts, f"= {aligned(end, of_ends)}"]
     )
+    ax.use_sticky_edges = False
     ax.margins(x=0.04)
     ax.ticklabel_format(axis="x", useOffset=False)
