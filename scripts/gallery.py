@@ -97,7 +97,7 @@ def digits_of_sklearn() -> Pictures:
         random_state=0,
         progress=False,
         training=Training(steps=100),
-    ).fit(data.X.numpy(), data.y.numpy())
+    ).fit(data.X.numpy(), data.y.numpy().astype(int))
     e = gplens.explain(
         model, data.X[1700:1701], baseline=Zeros(), uncertainty=gplens.Diagonal(), feature_names=data.feature_names
     )
@@ -119,9 +119,9 @@ def mnist_images() -> Pictures:
         random_state=0,
         progress=False,
         training=Training(steps=60),
-    ).fit(X.numpy(), y.numpy())
+    ).fit(X.numpy(), y.numpy().astype(int))
     x = data.test.X[:1].double()
-    label = f"class {float(data.test.y[0])}"
+    label = f"class {int(data.test.y[0])}"
     e = gplens.explain(
         model,
         x,

@@ -65,6 +65,6 @@ def _image(triple: list[Axes], image: ImageStudy, names: list[str]) -> None:
     certain.set_title(f"sign certain at {LEVEL:.0%}", fontsize=10)
     ordered = torch.arange(len(image.ordered)), image.ordered
     total = float(image.values.sum())
-    curves(curves_of_image, Removal(*ordered, image.counts, image.random[None], total, image.sign_change))
+    curves(curves_of_image, Removal(*ordered, image.counts, image.random[None], total, float(image.sign_change)))
     curves_of_image.tick_params(labelsize=8)
     curves_of_image.set_title("probability lost", fontsize=10, loc="left")

@@ -75,8 +75,8 @@ def write_title(ax: Axes, title: str, subtitle: str) -> None:
 def note(
     ax: Axes,
     text: str,
-    at: tuple[float, float],
-    offset: tuple[float, float],
+    at: tuple[Any, Any],
+    offset: tuple[Any, Any],
     *,
     axes: str = "",
     align: str = "left bottom",

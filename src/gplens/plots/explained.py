@@ -19,8 +19,10 @@ from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 
 SAME, SAME_SAMPLED = 1e-6, 3e-2
-"""Largest difference between what was explained and what is evaluated, relative to the larger of the predictions at an
-input and at its baseline; and the same for an expectation that is sampled."""
+"""Largest difference between what was explained and what is evaluated, relative to the largest of the
+predictions; and the same for an expectation that is sampled."""
+COMPARED = 8
+"""The most inputs, and as many baselines, at which they are compared."""
 QUANTILES = 1001
 """Values of a latent function, at equal steps of probability, behind a band."""
 DRAWS = 2048
@@ -108,23 +110,26 @@ class Explained:
 
     def _check(self, e: Attributions, j: int | None) -> None:
         """Refuse another function than the one whose predictions the explanation holds."""
-        ends = {"prediction": (e.inputs, e.prediction)}
-        if not e.background:
-            ends["prediction of the baseline"] = (e.baseline, e.baseline_prediction)
-        largest = float(of_output(e.prediction, j).abs().max().maximum(of_output(e.baseline_prediction, j).abs().max()))
-        limit = largest * (SAME if self.expectation.replicates is None else SAME_SAMPLED)
-        for what, (points, held) in ends.items():
-            ours, theirs = self(points[:1]), of_output(held, j)[:1]
-            if points.isnan().any():
-                raise ValueError(
-                    "expected an explanation of single features, got one of groups, which have no values; pass the "
-                    "explanation before .group(...)."
-                )
-            if not bool((ours - theirs).abs() <= limit):
-                raise ValueError(
-                    f"expected a model with the {what} that was explained, {float(theirs):.6g}, got {float(ours):.6g}; "
-                    "pass the same model, likelihood= and target=, and contrast=(a, b) for a contrast."
-                )
+        if e.inputs.isnan().any() or e.inputs.shape[1] != self.process.features:
+            raise ValueError(
+                f"expected an explanation of the {self.process.features} features of the model, got one of "
+                f"{list(e.feature_names)}; pass the explanation as it was before .group(...)."
+            )
+        ends = (
+            [(e.inputs, e.prediction)]
+            if e.background
+            else [(e.inputs, e.prediction), (e.baseline, e.baseline_prediction)]
+        )
+        points, held = (torch.cat([part[:COMPARED] for part in parts]) for parts in zip(*ends, strict=True))
+        ours, theirs = self(points), of_output(held, j)
+        limit = theirs.abs().max() * (SAME if self.expectation.replicates is None else SAME_SAMPLED)
+        if not bool(((ours - theirs).abs() <= limit).all()):
+            worst = int((ours - theirs).abs().argmax())
+            raise ValueError(
+                f"expected a model that predicts what was explained, {float(theirs[worst]):.6g}, got "
+                f"{float(ours[worst]):.6g}; pass the same model, likelihood= and target=, and contrast=(a, b) for a "
+                "contrast."
+            )
 
 
 @final

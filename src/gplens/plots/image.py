@@ -15,7 +15,7 @@ from gplens.plots.colours import GREY, SIGNED, signed_rgba
 
 FULL = 0.99
 """The quantile of |attribution| that has the full colour; what is above has it too."""
-PICTURE = 0.30
+PICTURE = 0.2
 """The darkest grey of the picture behind the heat map, where black is 1."""
 
 

@@ -93,3 +93,4 @@ def draw_steps(ax: Axes, shown: Marks, start: float, end: float, *, labels: list
     ax.use_sticky_edges = False
     ax.margins(x=0.04)
     ax.ticklabel_format(axis="x", useOffset=False)
+    ax.locator_params(axis="x", nbins=6)
