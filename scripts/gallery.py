@@ -200,7 +200,7 @@ def main() -> None:
         try:
             for name, axes in PARTS[part]():
                 if not docs or f"{part}_{name}" in IN_DOCS:
-                    plots.canvas.root_figure(axes).savefig(folder / f"{part}_{name}.png", dpi=72 if docs else 110)
+                    plots.canvas.root_figure(axes).savefig(folder / f"{part}_{name}.png", dpi=80 if docs else 110)
         except FileNotFoundError as cause:
             print(f"{part} is left out: {cause}", file=sys.stderr)
 

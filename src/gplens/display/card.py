@@ -102,5 +102,5 @@ def _bar(entry: Entry, scale: _Scale, signed: bool) -> str:
     return f'<svg {size} role="img" aria-label="{label}">{"".join(shapes)}</svg>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, width: str, more: str = "") -> str:
+def _line(x1: float, y1: int, x2: float, y2: int, width: str, more: str = "") -> str:
     return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="currentColor" stroke-width="{width}"{more}/>'

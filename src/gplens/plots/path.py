@@ -64,7 +64,7 @@ def path(
     strip = ax if course.support is None else _strip(ax)
     if course.support is not None:
         _draw_support(strip, course.t, course.support)
-    strip.set_xlabel("t, from the baseline (0) to the input (1)")
+    strip.set_xlabel("from the baseline (t = 0) to the input (t = 1)")
     band = "no band, because the target is no function of f alone" if course.band is None else f"{100 * level:g} % band"
     write_title(ax, *titles(e, j, row, band))
     return ax

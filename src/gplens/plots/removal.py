@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.adapters.numbers import as_int
 from gplens.display.marks import Attributions, of_output, output_of, row_of, titles
-from gplens.plots.canvas import SMALL, axes_of, axis_label, plain_frame, write_title
+from gplens.plots.canvas import SMALL, ShownAxes, axes_of, axis_label, plain_frame, write_title
 from gplens.plots.colours import GREY, LOWERS, RAISES, ink
 from gplens.plots.explained import Explained
 from gplens.targets import Target
@@ -81,7 +81,10 @@ def ablation(
     ax = axes_of(ax, 6.4, 3.8)
     curves(ax, removal)
     ax.set(xlabel="features set to the baseline", ylabel=axis_label("prediction lost", unit))
-    ax.legend(frameon=False, fontsize=SMALL, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.17))
+    if isinstance(ax, ShownAxes):
+        ax.legend(frameon=False, fontsize=SMALL, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.17))
+    else:
+        ax.legend(fontsize=SMALL)
     title, subtitle = titles(e, j, row, f"{count} random orders")
     write_title(ax, title if row is not None else f"{title}, mean over {len(e.values):,} inputs", subtitle)
     return ax
