@@ -13,5 +13,5 @@ def test_the_picture_is_the_one_that_was_looked_at(name: str) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_distance_sees_a_change(name: str) -> None:
-    """Of a fifth in some of the numbers."""
-    assert distance((FOLDER / f"{name}.png").read_bytes(), rendered(name, 1.2)) > CLOSE
+    """Of some of the numbers, by half."""
+    assert distance((FOLDER / f"{name}.png").read_bytes(), rendered(name, 1.5)) > CLOSE
