@@ -42,9 +42,12 @@ def test_the_lines_run() -> None:
     X = generator.normal(size=(20, 4))
     digit_model.fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
     digit = digit_model.explain(X[:1], baseline=Zeros(), uncertainty=gplens.Diagonal())
-    names: dict[str, Any] = {"frame": frame, "baseline": frame.to_numpy()[0] + 1, "digit": digit}
+    names: dict[str, Any] = {"frame": frame, "baseline": frame.to_numpy()[0] + 1, "digit": digit, "Training": Training}
     names["counts"] = generator.poisson(3, size=8)
-    small = {"random_state=0": "random_state=0, inducing_points=4", "Samples(2000": "Samples(20"}
+    small = {
+        "random_state=0": "random_state=0, inducing_points=4, training=Training(steps=2)",
+        "Samples(2000": "Samples(20",
+    }
     for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
         for whole, quick in small.items():
             block = block.replace(whole, quick)

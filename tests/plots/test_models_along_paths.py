@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from plotted import NAMES, classes, counts, heading, inputs, posterior, stack
 from scipy.special import softmax
 from scipy.stats import norm
@@ -80,8 +81,17 @@ def test_contrasts_and_variances_have_paths_too() -> None:
     unsure = gplens.explain(posterior(), inputs(2), baseline=0.0, target=EpistemicVariance())
     ax = plots.path(unsure, posterior(), target=EpistemicVariance())
     assert "no band" in heading(ax)
-    ax = plots.path(unsure, posterior(), target=EpistemicVariance(), ax=ax.figure.add_subplot())
-    assert len(ax.child_axes) == 1
+
+
+@pytest.mark.parametrize("place", [None, (0.1, 0.5, 0.8, 0.4)])
+def test_the_support_is_below_given_axes(place: tuple[float, ...] | None) -> None:
+    """Also below axes that are in no grid of subplots."""
+    figure = Figure()
+    given = figure.add_subplot() if place is None else figure.add_axes(place)
+    plots.path(counts(), posterior(), ax=given, **EXP)
+    strip = next(axes for axes in (*figure.axes, *given.child_axes) if axes.get_ylabel() == "support")
+    figure.draw_without_rendering()
+    assert strip.get_window_extent().y1 < given.get_window_extent().y0
 
 
 def test_functions_have_no_support_and_without_a_variance_no_band() -> None:

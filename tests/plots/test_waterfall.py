@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 import torch
-from plotted import bars, classes, counts, gaussian, heading, labels, made, segments, texts
+from plotted import bars, classes, counts, gaussian, heading, inputs, labels, made, posterior, segments, texts
 
 import gplens
 from gplens import plots
+from gplens.links import Identity
 from gplens.plots.colours import GREY, LOWERS, RAISES
 
 FULL, DRAWS = gplens.Full(), gplens.Samples(200, seed=0)
@@ -110,6 +111,17 @@ def test_colours_are_those_of_the_sign_and_zeros_are_seen() -> None:
     assert texts(ax)[1:5] == ["+3.00 ± 0.50", "−2.00 ± 0.10", "0 ± 0", "0 ± 0"]
     assert len(segments(ax)) == 2
     assert "litres" in ax.get_xlabel()
+
+
+def test_the_support_is_a_strip_below() -> None:
+    """1 - v/k at evenly spaced points, from the process itself."""
+    e = gplens.explain(posterior(), inputs(3), baseline=0.2, likelihood=Identity(), support=True)
+    ax = plots.waterfall(e, row=2)
+    strip = next(axes for axes in ax.figure.axes if axes.get_ylabel() == "support")
+    t, support = (np.asarray(part) for part in strip.lines[0].get_data())
+    points = 0.2 + torch.from_numpy(t)[:, None] * (inputs(3)[2] - 0.2)
+    np.testing.assert_allclose(support, 1 - posterior().v(points)[:, 0].numpy() / 1.7, atol=1e-10)
+    assert len(plots.waterfall(counts()).figure.axes) == 1
 
 
 def test_all_zeros_and_large_numbers_are_drawn() -> None:

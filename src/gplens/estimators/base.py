@@ -71,6 +71,7 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         rule: Rule | None = None,
         tolerance: float | None = None,
         uncertainty: Uncertainty | None = None,
+        support: bool = False,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Explanation:
         """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
@@ -89,6 +90,7 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
             rule=rule,
             tolerance=tolerance,
             uncertainty=uncertainty,
+            support=support,
             groups=groups,
             feature_names=None if names is None else names.tolist(),
         )

@@ -16,9 +16,8 @@ from gplens.explanation.spread import Spread
 if TYPE_CHECKING:
     import shap
 
-BY_ROW = frozenset(
-    ["values", "prediction", "baseline_prediction", "gap", "error", "nodes", "converged", "inputs", "standard_error"]
-)
+BY_OUTPUT = ("values", "prediction", "baseline_prediction", "gap", "error", "standard_error")
+BY_ROW = frozenset([*BY_OUTPUT, "nodes", "converged", "inputs", "support"])
 """The fields with one entry for each input, besides the spread."""
 
 
@@ -56,6 +55,9 @@ class Explanation(Shown):
     """Monte Carlo error of every value, if draws were unavoidable; else None."""
     spread: Spread | None = None
     """How sure the model is of each attribution; None unless asked for with explain(uncertainty=...)."""
+    support: Float[Tensor, "b p"] | None = None
+    """1 - v/k at evenly spaced points of each path from t = 0 to 1: 1 where the data determine the latent function, 0
+    where it is the prior's. The least of several latent functions; None unless asked for with explain(support=True)."""
     frame_backend: str | None = None
     """The library of the frame that the inputs came in ("pandas", "polars", ...), in which `to_frame` answers."""
 

@@ -60,6 +60,10 @@ def quality(e: Explanation) -> str:
     if e.standard_error is not None:
         parts.append(f"largest Monte Carlo standard error {float(e.standard_error.max()):.1e}")
     parts.append(f"{_range(e.nodes)} path nodes")
+    if e.support is not None:
+        row, node = divmod(int(e.support.argmin()), e.support.shape[1])
+        at = f"t = {node / (e.support.shape[1] - 1):.2f}" + ("" if len(e) == 1 else f" of input {row}")
+        parts.append(f"least support {float(e.support[row, node]):.2f} at {at}")
     of_spread = None if e.spread is None else e.spread.converged
     for what, converged in (("", e.converged), ("STANDARD DEVIATIONS ", of_spread)):
         if converged is not None and not bool(converged.all()):

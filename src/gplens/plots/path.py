@@ -4,13 +4,13 @@ from typing import Any
 
 import torch
 from matplotlib.axes import Axes
-from torch import Tensor
 
 from gplens.display.marks import Attributions, check_level, output_of, row_of, titles
 from gplens.display.wording import number
-from gplens.plots.canvas import SMALL, ShownAxes, axes_of, axis_label, note, plain_frame, root_figure, write_title
-from gplens.plots.colours import GREY, LOWERS, RAISES, ink
+from gplens.plots.canvas import SMALL, axes_of, axis_label, note, plain_frame, write_title
+from gplens.plots.colours import LOWERS, ink
 from gplens.plots.explained import Course, Explained
+from gplens.plots.support_strip import ALONG, draw_support, strip_below
 from gplens.targets import Target
 
 NODES = 129
@@ -61,10 +61,11 @@ def path(
     ax = axes_of(ax, 6.4, 4.2 if course.support is not None else 3.2)
     _draw_prediction(ax, course)
     ax.set_ylabel(axis_label("prediction", unit))
-    strip = ax if course.support is None else _strip(ax)
-    if course.support is not None:
-        _draw_support(strip, course.t, course.support)
-    strip.set_xlabel("from the baseline (t = 0) to the input (t = 1)")
+    if course.support is None:
+        ax.set_xlabel(ALONG)
+    else:
+        ax.tick_params(labelbottom=False)
+        draw_support(strip_below(ax, sharex=ax), course.support)
     band = "no band, because the target is no function of f alone" if course.band is None else f"{100 * level:g} % band"
     write_title(ax, *titles(e, j, row, band))
     return ax
@@ -85,26 +86,3 @@ def _draw_prediction(ax: Axes, course: Course) -> None:
     ax.set_xlim(-0.02, 1.02)
     ax.margins(y=0.12)
     plain_frame(ax)
-
-
-def _strip(ax: Axes) -> Axes:
-    """Axes below: a subplot in a figure of its own, else an inset of the given axes."""
-    ax.tick_params(labelbottom=False)
-    if not isinstance(ax, ShownAxes):
-        return ax.inset_axes((0, -0.42, 1, 0.28), sharex=ax)
-    grid = root_figure(ax).add_gridspec(2, 1, height_ratios=[3, 1])
-    ax.set_subplotspec(grid[0])
-    return root_figure(ax).add_subplot(grid[1], sharex=ax)
-
-
-def _draw_support(strip: Axes, t: Tensor, support: Tensor) -> None:
-    """The support, with the place where it is least."""
-    least = int(support.argmin())
-    at, height = float(t[least]), float(support[least])
-    strip.fill_between(t.numpy(), 0, support.numpy(), color=GREY, alpha=0.4, linewidth=0)
-    strip.plot(t.numpy(), support.numpy(), color=GREY, linewidth=1.2)
-    strip.plot(at, height, "o", color=RAISES, markersize=5, clip_on=False, zorder=4)
-    strip.set(ylim=(0, 1.05), yticks=[0, 0.5, 1], ylabel="support")
-    text = f"least support {number(height, 2)} at t = {number(at, 2)}"
-    note(strip, text, (0.5, 0), (0, 4), axes="both", align="center bottom")
-    plain_frame(strip)

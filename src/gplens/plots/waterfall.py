@@ -20,6 +20,7 @@ from gplens.display.marks import (
 from gplens.display.wording import aligned, decimals, told_apart, with_deviation, with_values
 from gplens.plots.canvas import axes_of, axis_label, column_of_texts, rows_of_features, whiskers, write_title
 from gplens.plots.colours import GREY, ink, of_sign
+from gplens.plots.support_strip import STRIP, draw_support, strip_below
 
 BAR = 0.62
 """The height of a bar, where a row has 1."""
@@ -37,7 +38,8 @@ def waterfall(
 ) -> Axes:
     """One input: bars that lead from the baseline's prediction to the input's, the largest first.
 
-    A whisker is the interval of the feature's own attribution, drawn from where its bar begins.
+    A whisker is the interval of the feature's own attribution, drawn from where its bar begins. If the explanation has
+    a `support`, a strip below shows it along the path.
 
     Args:
         explanation: what `gplens.explain` returned.
@@ -53,9 +55,11 @@ def waterfall(
     order = by_size(of_output(e.values, j)[row : row + 1])
     shown = marks(e, j, [row], split(order, top), level)
     start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
-    ax = axes_of(ax, 7.2, 0.7 + 0.3 * (len(shown.names) + 2))
+    ax = axes_of(ax, 7.2, 0.7 + 0.3 * (len(shown.names) + 2) + (0 if e.support is None else STRIP + 0.3))
     draw_steps(ax, shown, start, end, labels=["baseline", *step_labels(e, shown, row), "prediction"])
     ax.set_xlabel(axis_label("prediction", unit))
+    if e.support is not None:
+        draw_support(strip_below(ax), e.support[row])
     sd = "" if shown.std is None else "± 1 sd in numbers, "
     write_title(ax, *titles(e, j, row, sd + shown.caption))
     return ax

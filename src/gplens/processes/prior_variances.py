@@ -11,6 +11,11 @@ from gplens.processes.process import Process
 from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
+NODES = 33
+"""Points of a path at which the support is evaluated."""
+BLOCK = 64
+"""The most paths at once."""
+
 
 def prior_variance(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
     """k(x,x) + jitter of every latent function; None for a process that does not say, such as gplens.Functions."""
@@ -40,3 +45,26 @@ def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None
     prior = prior.unflatten(0, points.shape[:2]).mT
     v = process.along(line).v
     return torch.where(prior > 0, 1 - v / torch.where(prior > 0, prior, 1.0), 1.0)
+
+
+def support_of_rows(
+    process: Process, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> Float[Tensor, "b p"]:
+    """The support along the path of each input: the least of the latent functions, the mean over a background.
+
+    Raises:
+        ValueError: the process does not say its prior variance.
+    """
+    t, b = torch.linspace(0, 1, NODES, dtype=X.dtype), max(1, BLOCK // baselines.shape[1])
+    starts = baselines.expand(len(X), -1, -1)
+    blocks = [X.new_empty(0, NODES)]
+    for x, x0 in zip(X.split(b), starts.split(b), strict=True):
+        line = Line(x0.flatten(0, 1), (x[:, None] - x0).flatten(0, 1), t.expand(x0.shape[0] * x0.shape[1], -1))
+        support = support_along(process, line)
+        if support is None:
+            raise ValueError(
+                f"expected a process with a known prior variance for support=True, got a {type(process).__name__}, "
+                "which has none. Explain it without support=."
+            )
+        blocks.append(support.amin(1).unflatten(0, x0.shape[:2]).mean(1))
+    return torch.cat(blocks)
