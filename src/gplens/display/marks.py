@@ -150,7 +150,7 @@ def marks(
     values = torch.stack([of_output(e.values, j)[rows][:, group].sum(1) for group in columns], dim=1)
     names = tuple(e.feature_names[group[0]] if len(group) == 1 else others_label(len(group)) for group in columns)
     spread = None if e.spread is None else _of_rows_and_output(e.spread, j, rows)
-    if spread is None or (spread.std is None and spread.draws is None):
+    if spread is None or spread.std is None:
         return Marks(names, columns, values.numpy(), None, None, None, "")
     joint = spread.covariance is not None or (spread.draws is not None and spread.joint_draws)
     kept = [i for i, group in enumerate(columns) if joint or len(group) == 1]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 RAISES, LOWERS = "#d55e00", "#0072b2"
 """What raises and what lowers the target. Vermilion and blue, of the palette of Okabe and Ito: deuteranopes, protanopes
-and tritanopes tell them apart, and so does a grey print, by their lightness of 53 and 46."""
+and tritanopes tell them apart, and so does a grey print, by their lightness (L*) of 54 and 46."""
 CLASSES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 """Outputs beside each other; of the same palette."""
 GREY = "#8c8c8c"

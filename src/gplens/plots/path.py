@@ -66,7 +66,7 @@ def path(
     else:
         ax.tick_params(labelbottom=False)
         draw_support(strip_below(ax, sharex=ax), course.support)
-    band = "no band, because the target is no function of f alone" if course.band is None else f"{100 * level:g} % band"
+    band = "no band is known for this target" if course.band is None else f"{100 * level:g} % band"
     write_title(ax, *titles(e, j, row, band))
     return ax
 
