@@ -4,6 +4,7 @@ from gplens.display.card import Entry, Table, card
 from gplens.display.wording import elided, number
 from gplens.kernels import Scale
 from gplens.kernels.stationary import Stationary
+from gplens.means import ConstantMean
 from gplens.processes.posterior import Posterior
 
 FEATURES = 10
@@ -21,7 +22,7 @@ def facts(posterior: Posterior) -> list[tuple[str, str]]:
     """Names and values of what determines the posterior, apart from its support points."""
     p, parts = posterior, dict.fromkeys(type(part).__name__ for part in posterior.kernel.parts())
     low, high = (number(float(end) ** 0.5) for end in p.kernel.diagonal(p.Z).aminmax())
-    means = dict.fromkeys(map(repr, p.means))
+    means = dict.fromkeys(number(mean.value) if isinstance(mean, ConstantMean) else repr(mean) for mean in p.means)
     found = {"kernel": ", ".join(parts), "prior deviation": low if low == high else f"{low} to {high}"}
     found["prior mean"] = elided(", ".join(means), 60)
     if p.jitter:

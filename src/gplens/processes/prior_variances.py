@@ -34,7 +34,7 @@ def prior_variance(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, "
 
 
 def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None:
-    """1 - v/k at the nodes of a line: 1 where the data determine the latent function, 0 where it is the prior's.
+    """s = 1 - v/k at the nodes of a line  (1.15): 1 where the data determine the function, 0 where it is the prior's.
 
     None where the prior is not known. Where k(x,x) = 0, the prior itself determines the function, and the support is 1.
     """
@@ -44,7 +44,7 @@ def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None
         return None
     prior = prior.unflatten(0, points.shape[:2]).mT
     v = process.along(line).v
-    return torch.where(prior > 0, 1 - v / torch.where(prior > 0, prior, 1.0), 1.0)
+    return torch.where(prior > 0, 1 - v / torch.where(prior > 0, prior, 1.0), 1.0)  # (1.15)
 
 
 def support_of_rows(
