@@ -130,6 +130,10 @@ def test_all_zeros_and_large_numbers_are_drawn() -> None:
     assert texts(ax)[1:3] == ["0", "0"]
     ax = plots.waterfall(made([[1234567.0, -98765.0]]))
     assert texts(ax)[1:3] == ["+1,234,567", "−98,765"]
+    ax.figure.draw_without_rendering()
+    ticks = [text.get_text() for text in ax.get_xticklabels()]
+    assert all(re.fullmatch(r"−?\d{1,3}(,\d{3})*", tick) for tick in ticks)
+    assert any("," in tick for tick in ticks)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.1, float("nan")])

@@ -26,6 +26,7 @@ from gplens.plots.canvas import (
     column_of_texts,
     plain,
     rows_of_features,
+    separate_thousands,
     whiskers,
     write_title,
 )
@@ -84,6 +85,7 @@ def bar(
         ax.axvline(0, color=ink(), linewidth=0.8)
     else:
         ax.set_xlim(left=0)
+    separate_thousands(ax.xaxis)
     ax.set_xlabel(axis_label("attribution" if single else "mean |attribution|", unit))
     title, subtitle = titles(e, outputs[0] if len(outputs) == 1 else None, None, shown[0].caption)
     write_title(ax, title if single else f"{title}, {len(e.values):,} inputs", subtitle)

@@ -9,7 +9,15 @@ from matplotlib.colors import to_rgba
 
 from gplens.display.marks import Array, Attributions, by_size, check_level, marks, of_output, output_of, split, titles
 from gplens.display.wording import told_apart
-from gplens.plots.canvas import SMALL, axes_of, axis_label, root_figure, rows_of_features, write_title
+from gplens.plots.canvas import (
+    SMALL,
+    axes_of,
+    axis_label,
+    root_figure,
+    rows_of_features,
+    separate_thousands,
+    write_title,
+)
 from gplens.plots.colours import GREY, LOW_TO_HIGH, ink
 
 SWARM = 0.38
@@ -58,6 +66,7 @@ def beeswarm(
             shown.names[i]
         )
     rows_of_features(ax, told_apart(shown.names))
+    separate_thousands(ax.xaxis)
     ax.set_xlabel(axis_label("attribution", unit))
     _colour_bar(ax)
     title, subtitle = titles(e, j, None, shown.caption)

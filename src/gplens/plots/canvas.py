@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from gplens.plots.colours import GREY, ink
@@ -106,6 +108,14 @@ def plain_frame(ax: Axes, *, left: bool = True) -> None:
     if not left:
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
+
+
+def separate_thousands(axis: Axis) -> None:
+    """20,000 rather than 20000 or 2 and 1e4 beside the axis, where numbers are large and far enough apart."""
+    low, high = axis.get_view_interval()
+    if max(abs(low), abs(high)) >= 10_000 and high - low >= 100:
+        axis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
+        axis.set_major_locator(MaxNLocator(5))
 
 
 def rows_of_features(ax: Axes, labels: list[str]) -> None:

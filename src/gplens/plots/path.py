@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from gplens.display.marks import Attributions, check_level, output_of, row_of, titles
 from gplens.display.wording import number
-from gplens.plots.canvas import SMALL, axes_of, axis_label, note, plain_frame, write_title
+from gplens.plots.canvas import SMALL, axes_of, axis_label, note, plain_frame, separate_thousands, write_title
 from gplens.plots.colours import LOWERS, ink
 from gplens.plots.explained import Course, Explained
 from gplens.plots.support_strip import ALONG, draw_support, strip_below
@@ -86,3 +86,4 @@ def _draw_prediction(ax: Axes, course: Course) -> None:
     ax.set_xlim(-0.02, 1.02)
     ax.margins(y=0.12)
     plain_frame(ax)
+    separate_thousands(ax.yaxis)

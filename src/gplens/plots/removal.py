@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.adapters.numbers import as_int
 from gplens.display.marks import Attributions, of_output, output_of, row_of, titles
-from gplens.plots.canvas import SMALL, ShownAxes, axes_of, axis_label, plain_frame, write_title
+from gplens.plots.canvas import SMALL, ShownAxes, axes_of, axis_label, plain_frame, separate_thousands, write_title
 from gplens.plots.colours import GREY, LOWERS, RAISES, ink
 from gplens.plots.explained import Explained
 from gplens.targets import Target
@@ -135,6 +135,7 @@ def curves(ax: Axes, removal: Removal) -> None:
     ax.plot(removal.counts.numpy(), removal.ordered.numpy(), color=LOWERS, linewidth=2, label="order of attribution")
     ax.set_xlim(0, max(int(counts[-1]), 1))
     plain_frame(ax)
+    separate_thousands(ax.yaxis)
 
 
 def even_counts(features: int, steps: int) -> Int[Tensor, " s"]:

@@ -10,7 +10,16 @@ from matplotlib.colors import Normalize
 from gplens.display.marks import Attributions, check_level, marks, output_of, titles
 from gplens.display.wording import elided, number
 from gplens.plots.beeswarm import colours
-from gplens.plots.canvas import axes_of, axis_label, note, plain, plain_frame, root_figure, write_title
+from gplens.plots.canvas import (
+    axes_of,
+    axis_label,
+    note,
+    plain,
+    plain_frame,
+    root_figure,
+    separate_thousands,
+    write_title,
+)
 from gplens.plots.colours import GREY, LOW_TO_HIGH, LOWERS, ink
 
 
@@ -54,6 +63,7 @@ def scatter(
     if other is not None and colour_by is not None:
         _colour_bar(ax, other, colour_by)
     plain_frame(ax)
+    separate_thousands(ax.yaxis)
     name = elided(feature, 40)
     ax.set(xlabel=plain(name), ylabel=axis_label(f"attribution of {name}", unit))
     title, subtitle = titles(e, j, None, shown.caption)

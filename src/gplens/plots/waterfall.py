@@ -18,7 +18,15 @@ from gplens.display.marks import (
     titles,
 )
 from gplens.display.wording import aligned, decimals, told_apart, with_deviation, with_values
-from gplens.plots.canvas import axes_of, axis_label, column_of_texts, rows_of_features, whiskers, write_title
+from gplens.plots.canvas import (
+    axes_of,
+    axis_label,
+    column_of_texts,
+    rows_of_features,
+    separate_thousands,
+    whiskers,
+    write_title,
+)
 from gplens.plots.colours import GREY, ink, of_sign
 from gplens.plots.support_strip import STRIP, draw_support, strip_below
 
@@ -98,3 +106,4 @@ def draw_steps(ax: Axes, shown: Marks, start: float, end: float, *, labels: list
     ax.margins(x=0.04)
     ax.ticklabel_format(axis="x", useOffset=False)
     ax.locator_params(axis="x", nbins=6)
+    separate_thousands(ax.xaxis)
