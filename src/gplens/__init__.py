@@ -20,7 +20,7 @@ from gplens.processes.transformed import Transformed
 from gplens.uncertainty import Diagonal, Full, Samples
 
 if _TYPE_CHECKING:
-    from gplens import estimators
+    from gplens import estimators, plots
 
 __version__ = _VERSION
 
@@ -47,6 +47,7 @@ __all__ = [
     "kernels",
     "links",
     "means",
+    "plots",
     "read",
     "rules",
     "targets",
@@ -54,7 +55,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _ModuleType:
-    """gplens.captum, gplens.estimators and gplens.shap, loaded on first use because they need other packages."""
-    if name not in ("captum", "estimators", "shap"):
+    """gplens.captum, .estimators, .plots and .shap, loaded on first use because they need other packages."""
+    if name not in ("captum", "estimators", "plots", "shap"):
         raise AttributeError(f"module 'gplens' has no attribute {name!r}")
     return _import_module(f"gplens.{name}")

@@ -1,6 +1,7 @@
 """The one verb: read the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
@@ -21,6 +22,7 @@ from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, attribute
 from gplens.paths.integrand import Question, Rule
 from gplens.paths.sampling import attribute_by_sampling
+from gplens.processes.prior_variances import support_of_rows
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.answers import check_request, spread_of
@@ -53,6 +55,7 @@ def explain(
     rule: Rule | None = None,
     tolerance: float | None = None,
     uncertainty: Uncertainty | None = None,
+    support: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Explanation:
@@ -75,6 +78,8 @@ def explain(
             miss it are False in `converged`, and rows whose deviations miss it in `spread.converged`.
         uncertainty: gplens.Diagonal(), Full() or Samples(count, seed): how sure the model is of each attribution.
             Nothing of it is computed if None.
+        support: whether `explanation.support` is computed: how far the data determine the model along each path. It
+            costs the variance at 33 points of each path.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
 
@@ -108,9 +113,11 @@ def explain(
         spread = None
         if request is not None:
             spread = spread_of(question, request, table.values, baselines[:, 0], attribution.integral.values)
+        support_of_paths = support_of_rows(question.process, table.values, baselines) if support else None
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
     explanation = _explanation(attribution, floor, spread, table, baseline, baselines, names, output_names, provenance)
+    explanation = replace(explanation, support=support_of_paths)
     return explanation if groups is None else explanation.group(groups)
 
 

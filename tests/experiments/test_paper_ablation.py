@@ -9,10 +9,11 @@ from digit_models import fitted, printed, small_digits
 import gplens
 from gplens.expectations.softmax.integral import softmax_moments
 from gplens.experiments import ablation as module
-from gplens.experiments.ablation import Ablation, even_counts, order_of, score
+from gplens.experiments.ablation import Ablation, score
 from gplens.experiments.comparison import integrated_gradients
 from gplens.experiments.image_models import on_pixels
 from gplens.experiments.study import Size, study
+from gplens.plots.removal import even_counts, order_of
 
 SHARED = pytest.mark.parametrize("shared", [True, False])
 

@@ -71,6 +71,7 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         rule: Rule | None = None,
         tolerance: float | None = None,
         uncertainty: Uncertainty | None = None,
+        support: bool = False,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Explanation:
         """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
@@ -89,6 +90,7 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
             rule=rule,
             tolerance=tolerance,
             uncertainty=uncertainty,
+            support=support,
             groups=groups,
             feature_names=None if names is None else names.tolist(),
         )
@@ -116,6 +118,15 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         if not isinstance(estimator, cls):
             raise ValueError(f"expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
         return estimator
+
+    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        from gplens.estimators.estimator_card import describe_html
+
+        return describe_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What IPython asks for first; scikit-learn's diagram would take the place of the table otherwise."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _finish(self, fit: Fit, mean: Float[Tensor, " d"]) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""

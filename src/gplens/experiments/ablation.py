@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gplens.expectations.softmax.integral import softmax_moments
 from gplens.experiments.image_models import squared_exponential
+from gplens.plots.removal import order_of
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
 from gplens.processes.stack import Stack
@@ -124,11 +125,6 @@ class Ablation:
             yield torch.rand(min(block, orders - first), self.pixels, generator=generator).argsort(1)
 
 
-def even_counts(pixels: int, steps: int) -> Int[Tensor, " s"]:
-    """0, ..., all pixels, in so many even steps; each number once."""
-    return torch.linspace(0, pixels, min(steps, pixels) + 1, dtype=torch.float64).round().long()
-
-
 @final
 @dataclass(frozen=True)
 class Score:
@@ -142,11 +138,6 @@ class Score:
     """Area under the probability while pixels are replaced, the most important first: lower is better."""
     insertion: float
     """Area under the probability while they come back, the most important first: higher is better."""
-
-
-def order_of(values: Float[Tensor, " p"]) -> Int[Tensor, " p"]:
-    """Pixels from the most positive attribution to the most negative; ties keep their order."""
-    return values.argsort(descending=True, stable=True)
 
 
 def score(

@@ -12,11 +12,12 @@ from gplens.datasets import Dataset, bike_sharing
 from gplens.datasets.bikes import KAGGLE
 from gplens.datasets.dataset import find
 from gplens.estimators import GPCountRegressor, Training
-from gplens.experiments.figures import bars
 from gplens.experiments.report import Report, markdown
 from gplens.experiments.run import Messages
 from gplens.explain import explain
 from gplens.explanation import Explanation
+from gplens.plots import bar
+from gplens.plots.canvas import root_figure
 from gplens.uncertainty import Samples
 
 PERIODS = {"month": 12, "hour": 24}
@@ -99,7 +100,7 @@ def run_bike(seed: int, quick: bool, messages: Messages) -> Report:
     numbers = pandas.concat([_numbers(name, explanation) for name, explanation in explanations.items()])
     settings = {"experiment": "bike", "seed": seed, "hours": len(table.y), "inducing points": INDUCING, "quick": quick}
     settings |= {"level": LEVEL, "target": TARGET, "baseline": table.baseline}
-    figures = {"attributions": bars(numbers.query("model == 'paper'"), LEVEL)}
+    figures = {"attributions": root_figure(bar(explanations["paper"], level=LEVEL, unit="bikes per hour"))}
     page = _page(f"{data.description}\n{origin}", table, explanations, numbers, messages.spent)
     return Report(page, {"attributions": numbers}, figures, settings)
 

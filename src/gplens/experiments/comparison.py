@@ -12,11 +12,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.estimators import GPClassifier
-from gplens.experiments.ablation import Ablation, even_counts, score
+from gplens.experiments.ablation import Ablation, score
 from gplens.experiments.run import Messages
 from gplens.experiments.study import Size
 from gplens.explain import explain
 from gplens.links import Softmax
+from gplens.plots.removal import even_counts
 from gplens.processes.process import Process
 from gplens.rules import RiemannRight, Rule
 

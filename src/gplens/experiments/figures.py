@@ -1,18 +1,19 @@
-"""The figures of the experiments, as objects of Matplotlib, without pyplot's global state."""
+"""Figures of the experiments that are made of several plots, or show what no plot of gplens.plots does."""
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gplens.experiments.study import LEVEL, ImageStudy
+from gplens.plots.canvas import plain_frame
+from gplens.plots.colours import ink
+from gplens.plots.image import heat_map
+from gplens.plots.removal import Removal, curves
 
-INK, GREY, RED, BLUE, GREEN = "#222222", "#9a9a9a", "#c0392b", "#2b6ca3", "#3f8f4f"
 COLOURS = ("#3b6fb6", "#d1702e", "#4d9a53", "#8a5ba6", "#b5495b", "#7d6b4f")
-PALE = 0.88
-"""The grey of pixels whose interval contains zero."""
 
 
 def convergence(gaps: pandas.DataFrame, printed: Mapping[str, tuple[float, ...]]) -> Figure:
@@ -31,27 +32,9 @@ def convergence(gaps: pandas.DataFrame, printed: Mapping[str, tuple[float, ...]]
     axes.set(xscale="log", yscale="log", xlabel="points on the path", ylabel="mean |completeness gap|")
     axes.legend(frameon=False, title="right Riemann rule (× as printed in the paper)", loc="lower right")
     lowest = min(gaps["gap"])
-    axes.annotate("★ gplens' default rule", (7.6, lowest / 30), color=INK)
+    axes.annotate("★ gplens' default rule", (7.6, lowest / 30), color=ink())
     axes.set(xlim=(7, None), ylim=(lowest / 100, None))
-    _without_frame(axes)
-    return figure
-
-
-def bars(attributions: pandas.DataFrame, level: float) -> Figure:
-    """One bar with its interval for each feature, the first on top."""
-    figure = Figure(figsize=(8, 3.8), layout="constrained")
-    axes = figure.subplots()
-    values, low, high = (attributions[name].to_numpy() for name in ("attribution", "low", "high"))
-    colours = [RED if value > 0 else BLUE for value in values]
-    axes.barh(attributions["feature"], values, color=colours, height=0.6, alpha=0.85)
-    axes.errorbar(values, range(len(values)), xerr=[values - low, high - values], fmt="none", ecolor=INK, capsize=4)
-    for place, value in enumerate(values):
-        axes.annotate(f"{value:+.1f}" if value else "0", (1.01, place), xycoords=("axes fraction", "data"), va="center")
-    axes.axvline(0, color=INK, linewidth=0.8)
-    axes.invert_yaxis()
-    axes.set_xlabel(f"bikes per hour more than at the baseline, with {level:.0%} intervals")
-    axes.set_yticks(range(len(values)), [name.replace("_", " ") for name in attributions["feature"]])
-    _without_frame(axes)
+    plain_frame(axes)
     return figure
 
 
@@ -72,39 +55,16 @@ def panels(studies: list[ImageStudy], names: list[str], columns: int = 2) -> Fig
 
 
 def _image(triple: list[Axes], image: ImageStudy, names: list[str]) -> None:
-    heat, certain, curves = triple
-    largest = float(np.quantile(image.values.abs().numpy()[image.values != 0], 0.99))
-    colours = _colours(image.values.numpy() / largest)
-    heat.imshow(colours)
-    heat.set_title(f"{names[image.label]}: {image.probability:.2f}", fontsize=10, color=INK)
-    contains_zero = ((image.low <= 0) & (image.high >= 0) & (image.values != 0)).numpy().reshape(colours.shape[:2])
-    certain.imshow(np.where(contains_zero[..., None], PALE, colours))
-    certain.set_title(f"sign certain at {LEVEL:.0%}", fontsize=10, color=INK)
-    for axes in (heat, certain):
-        axes.set(xticks=[], yticks=[])
-        axes.spines[:].set_color(GREY)
-    _ablation(curves, image)
-
-
-def _colours(values: np.ndarray) -> np.ndarray:
-    """White at zero, red above, blue below, as a square image."""
-    side = round(len(values) ** 0.5)
-    strength = np.clip(np.abs(values), 0, 1)[:, None] ** 0.8
-    full = np.where(values[:, None] > 0, (0.70, 0.06, 0.10), (0.05, 0.30, 0.62))
-    return (1 - strength * (1 - full)).reshape(side, side, 3)
-
-
-def _ablation(axes: Axes, image: ImageStudy) -> None:
-    axes.axvline(image.sign_change, color=INK, linewidth=1, linestyle=":", label="sign change")
-    axes.axhline(float(image.values.sum()), color=RED, linewidth=1, label="sum of attributions")
-    axes.plot(image.counts, image.random, color=GREEN, label="random order")
-    axes.plot(image.ordered, color=BLUE, label="order of attribution")
-    axes.tick_params(labelsize=8)
-    axes.set_title("probability lost", fontsize=10, color=INK, loc="left")
-    _without_frame(axes)
-
-
-def _without_frame(axes: Axes) -> None:
-    """Hide the frame except for the two axes."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=INK)
+    heat, certain, curves_of_image = triple
+    side = round(len(image.values) ** 0.5)
+    values = image.values.numpy().reshape(side, side)
+    heat_map(heat, values)
+    heat.set_title(f"{names[image.label]}: {image.probability:.2f}", fontsize=10)
+    contains_zero = ((image.low <= 0) & (image.high >= 0) & (image.values != 0)).double().numpy().reshape(side, side)
+    heat_map(certain, values, contains_zero, 1 - contains_zero)
+    certain.set_title(f"sign certain at {LEVEL:.0%}", fontsize=10)
+    ordered = torch.arange(len(image.ordered)), image.ordered
+    total = float(image.values.sum())
+    curves(curves_of_image, Removal(*ordered, image.counts, image.random[None], total, float(image.sign_change)))
+    curves_of_image.tick_params(labelsize=8)
+    curves_of_image.set_title("probability lost", fontsize=10, loc="left")

@@ -74,11 +74,11 @@ def _scores(scores: pandas.DataFrame) -> str:
 HEAD = """# {title}: heat maps and ablation
 
 Attributions of the expected probability of the true class, relative to the black image; the first test image of each
-class. Left: red raises the probability, blue lowers it. Middle: pixels whose 90 % interval contains zero are grey.
+class. Left: orange raises the probability, blue lowers it. Middle: pixels whose 90 % interval contains zero are grey.
 Right: the probability lost as pixels are replaced by black, in the order of their attributions (blue) and on average
-over {orders:,} random orders (green, evaluated at {steps} counts). The dotted line shows where the sign of the
-attributions changes, the red one their sum. Pixels that are black already are left out of both orders, as in Appendix
-E.2.
+over {orders:,} random orders (grey, evaluated at {steps} counts). The dotted line shows where the sign of the
+attributions changes, the dashed one their sum. Pixels that are black already are left out of both orders, as in
+Appendix E.2.
 """
 
 MODEL = """## {model}: accuracy {accuracy:.2%}

@@ -8,10 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.experiments.ablation import Ablation, even_counts, order_of
+from gplens.experiments.ablation import Ablation
 from gplens.experiments.image_models import on_pixels
 from gplens.explain import explain
 from gplens.links import Softmax
+from gplens.plots.removal import even_counts, order_of
 from gplens.processes.process import Process
 from gplens.uncertainty import Samples
 

@@ -10,20 +10,20 @@ from torch import Tensor
 
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.selection import group_columns, output_index, row_indices, single_members, sum_groups
+from gplens.explanation.shown import Shown
 from gplens.explanation.spread import Spread
 
 if TYPE_CHECKING:
     import shap
 
-BY_ROW = frozenset(
-    ["values", "prediction", "baseline_prediction", "gap", "error", "nodes", "converged", "inputs", "standard_error"]
-)
+BY_OUTPUT = ("values", "prediction", "baseline_prediction", "gap", "error", "standard_error")
+BY_ROW = frozenset([*BY_OUTPUT, "nodes", "converged", "inputs", "support"])
 """The fields with one entry for each input, besides the spread."""
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation:
+class Explanation(Shown):
     """Attributions of b predictions to d features, with an axis of outputs for a model that has several.
 
     For every input and output:  values.sum(-1) = prediction - baseline_prediction + gap  (4.4).
@@ -55,6 +55,9 @@ class Explanation:
     """Monte Carlo error of every value, if draws were unavoidable; else None."""
     spread: Spread | None = None
     """How sure the model is of each attribution; None unless asked for with explain(uncertainty=...)."""
+    support: Float[Tensor, "b p"] | None = None
+    """1 - v/k at evenly spaced points of each path from t = 0 to 1: 1 where the data determine the latent function, 0
+    where it is the prior's. The least of several latent functions; None unless asked for with explain(support=True)."""
     frame_backend: str | None = None
     """The library of the frame that the inputs came in ("pandas", "polars", ...), in which `to_frame` answers."""
 
@@ -187,8 +190,3 @@ class Explanation:
         from gplens.explanation.files import load
 
         return load(Path(path))
-
-    def __repr__(self) -> str:
-        from gplens.explanation.text import describe
-
-        return describe(self)

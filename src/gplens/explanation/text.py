@@ -24,7 +24,7 @@ def describe(explanation: Explanation) -> str:
         return head
     tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
-    return "\n".join(part for part in (head, *tables, more, _quality(e)) if part)
+    return "\n".join(part for part in (head, *tables, more, quality(e)) if part)
 
 
 def _shown_output(e: Explanation, i: int) -> int | None:
@@ -52,13 +52,18 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
     return "\n".join(lines)
 
 
-def _quality(e: Explanation) -> str:
+def quality(e: Explanation) -> str:
+    """How well the numbers add up, and whether they converged."""
     parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
     if e.error is not None:
         parts.append(f"largest estimated error {float(e.error.max()):.1e}")
     if e.standard_error is not None:
         parts.append(f"largest Monte Carlo standard error {float(e.standard_error.max()):.1e}")
     parts.append(f"{_range(e.nodes)} path nodes")
+    if e.support is not None:
+        row, node = divmod(int(e.support.argmin()), e.support.shape[1])
+        at = f"t = {node / (e.support.shape[1] - 1):.2f}" + ("" if len(e) == 1 else f" of input {row}")
+        parts.append(f"least support {float(e.support[row, node]):.2f} at {at}")
     of_spread = None if e.spread is None else e.spread.converged
     for what, converged in (("", e.converged), ("STANDARD DEVIATIONS ", of_spread)):
         if converged is not None and not bool(converged.all()):

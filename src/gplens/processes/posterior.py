@@ -170,6 +170,11 @@ class Posterior(Process):
         gradients = section.by_node(W.expand(X.shape[0], -1, -1, -1))[:, :, 0]
         return gradients.unflatten(1, (self.latents, Y.shape[0]))
 
+    def _repr_html_(self) -> str:
+        from gplens.processes.posterior_card import describe_html
+
+        return describe_html(self)
+
 
 def _one_per_latent(mean: Mean | Sequence[Mean] | None, latents: int) -> tuple[Mean, ...]:
     if mean is None:

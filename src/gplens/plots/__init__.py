@@ -1,0 +1,21 @@
+"""Pictures of explanations, drawn with Matplotlib. Each plot takes `ax=None`, returns its axes and never calls show."""
+
+try:
+    import matplotlib as _matplotlib  # noqa: F401  # the sentence comes before any other import fails
+except ModuleNotFoundError as _cause:
+    raise ImportError(
+        f"expected matplotlib to be installed for gplens.plots, got no module {_cause.name}; run "
+        "pip install 'gplens[plots]'."
+    ) from _cause
+
+from gplens.plots.automatic import draw
+from gplens.plots.bar import bar
+from gplens.plots.beeswarm import beeswarm
+from gplens.plots.image import image
+from gplens.plots.path import path
+from gplens.plots.removal import ablation
+from gplens.plots.scatter import scatter
+from gplens.plots.uncertainty_plot import uncertainty
+from gplens.plots.waterfall import waterfall
+
+__all__ = ["ablation", "bar", "beeswarm", "draw", "image", "path", "scatter", "uncertainty", "waterfall"]

@@ -1,0 +1,139 @@
+"""How much each feature matters: the attributions of one input, or their mean size over several."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+
+from gplens.display.marks import (
+    Attributions,
+    Marks,
+    by_size,
+    check_level,
+    marks,
+    of_output,
+    output_name,
+    output_of,
+    split,
+    titles,
+)
+from gplens.display.wording import decimals, others_label, told_apart, with_deviation
+from gplens.plots.canvas import (
+    SMALL,
+    axes_of,
+    axis_label,
+    column_of_texts,
+    plain,
+    rows_of_features,
+    separate_thousands,
+    whiskers,
+    write_title,
+)
+from gplens.plots.colours import CLASSES, LOWERS, ink, of_sign
+
+BAR = 0.7
+"""The height of all bars of a feature, where a row has 1."""
+BOUND = "± 1 sd at most (the mean of the rows' deviations)"
+"""sd(mean_i |a_i|) <= mean_i sd(a_i): a deviation is a norm, and | | does not stretch. Equal if rows move together."""
+
+
+def bar(
+    explanation: Attributions,
+    *,
+    output: Any = None,
+    top: int = 12,
+    level: float = 0.9,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """The attributions of one input with their intervals; of several inputs, the mean |attribution| of each feature.
+
+    Whiskers of a mean are an upper bound of its standard deviation: attributions of different inputs are correlated,
+    and an explanation does not hold how.
+
+    Args:
+        explanation: what `gplens.explain` returned.
+        output: the number or name of an output of several; the four with the largest attributions, beside each other,
+            if None.
+        top: features that have a bar of their own; the others share one.
+        level: the probability of the intervals of one input.
+        unit: of the prediction, for the axis.
+        ax: axes to draw on; those of a new figure if None.
+    """
+    e, level, single = explanation, check_level(level), len(explanation.values) == 1
+    if not len(e.values):
+        raise ValueError("expected an explanation of one or more inputs, got none.")
+    outputs = _outputs(e, output)
+    columns = split(by_size(torch.cat([of_output(e.values, j) for j in outputs])), top)
+    shown = [_signed(e, j, columns, level) if single else _mean_sizes(e, j, columns, level) for j in outputs]
+    ax = axes_of(ax, 7.2, 0.7 + (0.3 if len(outputs) == 1 else 0.12 + 0.12 * len(outputs)) * len(columns))
+    height = BAR / len(outputs)
+    for i, own in enumerate(shown):
+        y = np.arange(float(len(columns))) + (i - (len(outputs) - 1) / 2) * height
+        ax.barh(y, own.values[0], height=0.9 * height, color=_colours(own, i, outputs, single), zorder=2).set_label(
+            plain(output_name(e, outputs[i]) or "")
+        )
+        if own.low is not None and own.high is not None:
+            whiskers(ax, y, own.low[0], own.high[0])
+    rows_of_features(ax, told_apart(shown[0].names))
+    if len(outputs) == 1:
+        _write_values(ax, shown[0], signed=single)
+    else:
+        _legend(ax, e, len(outputs))
+    if single:
+        ax.axvline(0, color=ink(), linewidth=0.8)
+    else:
+        ax.set_xlim(left=0)
+    separate_thousands(ax.xaxis)
+    ax.set_xlabel(axis_label("attribution" if single else "mean |attribution|", unit))
+    title, subtitle = titles(e, outputs[0] if len(outputs) == 1 else None, None, shown[0].caption)
+    write_title(ax, title if single else f"{title}, {len(e.values):,} inputs", subtitle)
+    return ax
+
+
+def _outputs(e: Attributions, output: Any) -> list[int | None]:
+    """The outputs that are drawn beside each other."""
+    if output is not None or e.output_names is None or len(e.output_names) == 1:
+        return [output_of(e, output)]
+    sizes = e.values.abs().mean(0).sum(1)
+    return sorted(sizes.argsort(descending=True, stable=True)[: len(CLASSES)].tolist())
+
+
+def _signed(e: Attributions, j: int | None, columns: tuple[list[int], ...], level: float) -> Marks:
+    """The attributions of a single input."""
+    return marks(e, j, slice(None), columns, level)
+
+
+def _mean_sizes(e: Attributions, j: int | None, columns: tuple[list[int], ...], level: float) -> Marks:
+    """One row of mean sizes with the bound of their deviations. Sizes of others add up, and so do their bounds."""
+    own = marks(e, j, slice(None), tuple([k] for group in columns for k in group), level)
+    places = np.cumsum([0, *map(len, columns)])[:-1]
+    names = [
+        own.names[k] if len(group) == 1 else others_label(len(group)) for group, k in zip(columns, places, strict=True)
+    ]
+    values = np.add.reduceat(np.abs(own.values).mean(0), places)[None]
+    if own.std is None:
+        return Marks(tuple(names), columns, values, None, None, None, "")
+    std = np.add.reduceat(own.std.mean(0), places)[None]
+    return Marks(tuple(names), columns, values, std, np.maximum(values - std, 0), values + std, BOUND)
+
+
+def _colours(own: Marks, i: int, outputs: list[int | None], single: bool) -> str | list[str]:
+    """By sign for the attributions of a single output; a colour for each of several outputs."""
+    if len(outputs) > 1:
+        return CLASSES[i]
+    return [of_sign(value) for value in own.values[0]] if single else LOWERS
+
+
+def _write_values(ax: Axes, own: Marks, *, signed: bool) -> None:
+    values = own.values[0]
+    places = decimals(float(np.abs(values).max()))
+    texts = [with_deviation(value, own.deviation(0, i), places, sign=signed) for i, value in enumerate(values.tolist())]
+    column_of_texts(ax, np.arange(float(len(values))), texts)
+
+
+def _legend(ax: Axes, e: Attributions, drawn: int) -> None:
+    rest = len(e.output_names or ()) - drawn
+    title = f"largest {drawn} of {drawn + rest} outputs" if rest else None
+    ax.legend(frameon=False, title=title, loc="lower right", fontsize=SMALL, title_fontsize=SMALL)

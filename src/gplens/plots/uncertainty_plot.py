@@ -1,0 +1,56 @@
+"""What makes the model unsure: attributions of a variance."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from gplens.display.marks import Attributions, by_size, marks, of_output, output_of, row_of, split, titles
+from gplens.display.wording import number
+from gplens.plots.canvas import axes_of, axis_label, write_title
+from gplens.plots.waterfall import draw_steps, step_labels
+
+VARIANCES = ("EpistemicVariance()", "PredictiveVariance()")
+
+
+def is_variance(e: Attributions) -> bool:
+    """Whether an explanation is that of a variance."""
+    return e.provenance.target.startswith(VARIANCES)
+
+
+def uncertainty(
+    explanation: Attributions,
+    *,
+    row: int = 0,
+    output: Any = None,
+    top: int = 12,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """One input: which features make the model less sure than at the baseline, and which more.
+
+    A variance is a property of the model's distribution, so that its attributions have no error bars of their own.
+
+    Args:
+        explanation: what gplens.ex..., target=gplens.targets.EpistemicVariance() returned.
+        row: the input.
+        output: the number or name of an output of several; the one with the largest variance if None.
+        top: features that have a bar of their own; the others share one.
+        unit: of the variance, for the axis.
+        ax: axes to draw on; those of a new figure if None.
+    """
+    e, row = explanation, row_of(explanation, row)
+    if not is_variance(e):
+        raise ValueError(
+            f"expected an explanation of a variance, got one of {e.provenance.target}; pass "
+            "extarget=gplens.targets.EpistemicVariance()."
+        )
+    j = output_of(e, output, row)
+    shown = marks(e, j, [row], split(by_size(of_output(e.values, j)[row : row + 1]), top), 0.9)
+    start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
+    ax = axes_of(ax, 7.2, 0.7 + 0.3 * (len(shown.names) + 2))
+    labels = ["variance at the baseline", *step_labels(e, shown, row), "variance at the input"]
+    draw_steps(ax, shown, start, end, labels=labels)
+    ax.set_xlabel(f"← more sure     {axis_label('variance', unit)}     less sure →")
+    title, subtitle = titles(e, j, row, f"sd {number(start**0.5)} at the baseline, {number(end**0.5)} at the input")
+    write_title(ax, f"What makes the model unsure: {title}", subtitle)
+    return ax

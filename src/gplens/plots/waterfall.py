@@ -1,0 +1,109 @@
+"""From the baseline's prediction to that of one input, feature by feature."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from gplens.display.marks import (
+    Attributions,
+    Marks,
+    by_size,
+    check_level,
+    marks,
+    of_output,
+    output_of,
+    row_of,
+    split,
+    titles,
+)
+from gplens.display.wording import aligned, decimals, told_apart, with_deviation, with_values
+from gplens.plots.canvas import (
+    axes_of,
+    axis_label,
+    column_of_texts,
+    rows_of_features,
+    separate_thousands,
+    whiskers,
+    write_title,
+)
+from gplens.plots.colours import GREY, ink, of_sign
+from gplens.plots.support_strip import STRIP, draw_support, strip_below
+
+BAR = 0.62
+"""The height of a bar, where a row has 1."""
+
+
+def waterfall(
+    explanation: Attributions,
+    *,
+    row: int = 0,
+    output: Any = None,
+    top: int = 12,
+    level: float = 0.9,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """One input: bars that lead from the baseline's prediction to the input's, the largest first.
+
+    A whisker is the interval of the feature's own attribution, drawn from where its bar begins. If the explanation has
+    a `support`, a strip below shows it along the path.
+
+    Args:
+        explanation: what `gplens.explain` returned.
+        row: the input.
+        output: the number or name of an output of several; the one with the largest prediction if None.
+        top: features that have a bar of their own; the others share one.
+        level: the probability of the intervals.
+        unit: of the prediction, for the axis.
+        ax: axes to draw on; those of a new figure if None.
+    """
+    e, row, level = explanation, row_of(explanation, row), check_level(level)
+    j = output_of(e, output, row)
+    order = by_size(of_output(e.values, j)[row : row + 1])
+    shown = marks(e, j, [row], split(order, top), level)
+    start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
+    ax = axes_of(ax, 7.2, 0.7 + 0.3 * (len(shown.names) + 2) + (0 if e.support is None else STRIP + 0.3))
+    draw_steps(ax, shown, start, end, labels=["baseline", *step_labels(e, shown, row), "prediction"])
+    ax.set_xlabel(axis_label("prediction", unit))
+    if e.support is not None:
+        draw_support(strip_below(ax), e.support[row])
+    sd = "" if shown.std is None else "± 1 sd in numbers, "
+    write_title(ax, *titles(e, j, row, sd + shown.caption))
+    return ax
+
+
+def step_labels(e: Attributions, shown: Marks, row: int) -> list[str]:
+    """The name of each feature with its value at the baseline and at the input."""
+    labels = told_apart(shown.names)
+    for i, group in enumerate(shown.columns):
+        if len(group) == 1:
+            baseline = None if e.background else float(e.baseline[row, group[0]])
+            labels[i] = with_values(labels[i], float(e.inputs[row, group[0]]), baseline)
+    return labels
+
+
+def draw_steps(ax: Axes, shown: Marks, start: float, end: float, *, labels: list[str]) -> None:
+    """The bars of the first input of some marks, between two rows that say where they start and end."""
+    values = shown.values[0]
+    ends = start + np.cumsum(values)
+    begins, y = np.concatenate([[start], ends[:-1]]), np.arange(1.0, len(values) + 1)
+    ax.barh(y, values, left=begins, height=BAR, color=[of_sign(value) for value in values], zorder=2)
+    zero = values == 0
+    ax.vlines(begins[zero], y[zero] - BAR / 2, y[zero] + BAR / 2, color=GREY, linewidth=1.5, zorder=2)
+    turns = np.concatenate([[start], ends])
+    ax.vlines(turns, np.arange(len(turns)), np.arange(len(turns)) + 1, color=GREY, linewidth=0.8, zorder=1)
+    ax.plot([start, end], [0, len(values) + 1], "o", color=ink(), markersize=5, zorder=5)
+    if shown.low is not None and shown.high is not None:
+        whiskers(ax, y, begins + shown.low[0], begins + shown.high[0])
+    rows_of_features(ax, labels)
+    places, of_ends = decimals(float(np.abs(values).max())), decimals(max(abs(start), abs(end)))
+    texts = [with_deviation(value, shown.deviation(0, i), places) for i, value in enumerate(values.tolist())]
+    column_of_texts(
+        ax, np.arange(len(values) + 2.0), [f"= {aligned(start, of_ends)}", *texts, f"= {aligned(end, of_ends)}"]
+    )
+    ax.use_sticky_edges = False
+    ax.margins(x=0.04)
+    ax.ticklabel_format(axis="x", useOffset=False)
+    ax.locator_params(axis="x", nbins=6)
+    separate_thousands(ax.xaxis)

@@ -1,0 +1,70 @@
+"""The variance of a process before it saw data, and the share of it that the data have explained (MATH 1)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.lines.line import Line
+from gplens.processes.mix import Mix
+from gplens.processes.posterior import Posterior
+from gplens.processes.process import Process
+from gplens.processes.stack import Stack
+from gplens.processes.transformed import Transformed
+
+NODES = 33
+"""Points of a path at which the support is evaluated."""
+BLOCK = 64
+"""The most paths at once."""
+
+
+def prior_variance(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
+    """k(x,x) + jitter of every latent function; None for a process that does not say, such as gplens.Functions."""
+    if isinstance(process, Posterior):
+        return (process.kernel.diagonal(X) + process.jitter)[:, None].expand(-1, process.latents)
+    if isinstance(process, Transformed):
+        return prior_variance(process.base, process.map(X))
+    if isinstance(process, Mix):
+        base = prior_variance(process.base, X)
+        return None if base is None else base @ process.weights.T**2 + process.jitter  # (1.8)
+    if isinstance(process, Stack):
+        parts = [prior_variance(part, X) for part in process.parts]
+        known = [part for part in parts if part is not None]
+        return torch.cat(known, dim=1) if len(known) == len(parts) else None
+    return None
+
+
+def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None:
+    """s = 1 - v/k at the nodes of a line  (1.15): 1 where the data determine the function, 0 where it is the prior's.
+
+    None where the prior is not known. Where k(x,x) = 0, the prior itself determines the function, and the support is 1.
+    """
+    points = line.points()
+    prior = prior_variance(process, points.flatten(0, 1))
+    if prior is None:
+        return None
+    prior = prior.unflatten(0, points.shape[:2]).mT
+    v = process.along(line).v
+    return torch.where(prior > 0, 1 - v / torch.where(prior > 0, prior, 1.0), 1.0)  # (1.15)
+
+
+def support_of_rows(
+    process: Process, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> Float[Tensor, "b p"]:
+    """The support along the path of each input: the least of the latent functions, the mean over a background.
+
+    Raises:
+        ValueError: the process does not say its prior variance.
+    """
+    t, b = torch.linspace(0, 1, NODES, dtype=X.dtype), max(1, BLOCK // baselines.shape[1])
+    starts = baselines.expand(len(X), -1, -1)
+    blocks = [X.new_empty(0, NODES)]
+    for x, x0 in zip(X.split(b), starts.split(b), strict=True):
+        line = Line(x0.flatten(0, 1), (x[:, None] - x0).flatten(0, 1), t.expand(x0.shape[0] * x0.shape[1], -1))
+        support = support_along(process, line)
+        if support is None:
+            raise ValueError(
+                f"expected a process with a known prior variance for support=True, got a {type(process).__name__}, "
+                "which has none. Explain it without support=."
+            )
+        blocks.append(support.amin(1).unflatten(0, x0.shape[:2]).mean(1))
+    return torch.cat(blocks)
