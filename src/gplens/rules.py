@@ -47,7 +47,7 @@ class FixedRule(Rule):
         if coarse is None:
             return Integral(values, None, count, None)
         error = sums[:, 1].abs()
-        met = (error <= allowed_error(integrand, rows, values, tolerance)[..., None]).flatten(1).all(1)
+        met = (error <= allowed_error(integrand, values, tolerance)[..., None]).flatten(1).all(1)
         return Integral(values, error, count, met)
 
 

@@ -122,6 +122,14 @@ class Form:
     def __add__(self, other: "Form") -> "Form":
         return Form(self.shared + other.shared, self.by_row + other.by_row, self.dense + other.dense)
 
+    def take(self, rows: Int[Tensor, " k"]) -> "Form":
+        """Some of the rows."""
+        return Form(
+            tuple((C[rows], R) for C, R in self.shared),
+            tuple((C[rows], S, y[rows]) for C, S, y in self.by_row),
+            tuple(term[rows] for term in self.dense),
+        )
+
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Form":
         """A form in the features `dims`, any of them once or more, as one in all features, zero in the others."""
         return Form(

@@ -1,23 +1,20 @@
 """The gradient of a target along the lines from baselines to inputs, in blocks of rows (MATH 4.1)."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.expectations.expectation import Jet
 from gplens.lines.line import Line
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
-from gplens.paths.integrand import Integrand, PanelSums, Question
-from gplens.paths.node_weights import NodeWeights
-from gplens.paths.panels import Panels, panel_weights
+from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
+from gplens.paths.nested import INTERPOLATING, NestedRule, nested_rule
+from gplens.paths.panel_nodes import NodePart, NodeWeights, PanelNodes
+from gplens.paths.panels import Panels
 from gplens.paths.pieces import SteepPanels, is_steep
 from gplens.processes.process import Marginals
-
-Weigh = Callable[[Marginals, Jet, Float[Tensor, "e r q"]], NodeWeights]
-"""The weights of the nodes, from the marginals and the target at the nodes and the weights of a rule."""
 
 ROUNDING = torch.finfo(torch.float64).eps
 """The relative rounding error of a target."""
@@ -34,6 +31,7 @@ class PathGradient(Integrand):
     """
 
     def __init__(self, question: Question, x0: Float[Tensor, "#b d"], x: Float[Tensor, "b d"]) -> None:
+        self.question = question
         self.process, self.expectation, self.outputs = question.process, question.expectation, question.outputs
         self.x0, self.x, self.shared = x0, x, len(x0) == 1
         # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
@@ -110,76 +108,93 @@ class PathGradient(Integrand):
     def kinks(self) -> Float[Tensor, "b k"]:
         return self._kinks
 
+    def take(self, rows: Int[Tensor, " k"]) -> "PathGradient":
+        part = PathGradient(self.question, self.x0 if self.shared else self.x0[rows], self.x[rows])
+        if self._targets is not None:
+            part._targets = self._targets[0][rows], self._targets[1][rows]
+        return part
+
+    def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
+        """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""
+        rule = nested_rule(count, kinked=self.kinked)
+        size = rows_in_a_block(numbers_on_a_line(self.process, count, len(rule.channels) * len(self.outputs)))
+        if len(panels.owner) <= size:
+            return self._sums_of_block(panels, rule, tolerance, kept)
+        blocks = torch.arange(len(panels.owner)).split(size)
+        return joined_sums([self._sums_of_block(panels.take(block), rule, tolerance, None) for block in blocks])
+
+    def _sums_of_block(
+        self, panels: Panels, rule: NestedRule, tolerance: float, kept: KeptNodes | None
+    ) -> PanelSums:
+        parts = kept.parts if isinstance(kept, PanelNodes) else ()
+        evaluated = sum(part.count for part in parts)
+        nodes = PanelNodes((*parts, self._evaluated(panels, rule.t[evaluated:])))
+        weights = NodeWeights.of(nodes.by_m(), nodes.by_v(), rule)
+        steep, missed = is_steep(self.expectation, nodes), None
+        if bool(steep.any()):
+            missed = weights.by_m.new_zeros(len(steep), len(self.outputs))
+            missed[steep] = self._on_pieces(weights, nodes, steep, rule, tolerance)
+        d = panels.width[:, None] * self.d[panels.owner]
+        sums = self._pulled_back(nodes, weights, d)
+        return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
+
+    def _on_pieces(
+        self, weights: NodeWeights, nodes: PanelNodes, steep: Bool[Tensor, " s"], rule: NestedRule, tolerance: float
+    ) -> Float[Tensor, "k o"] | float:
+        """Replace the weights on steep panels by those of sums over pieces; return the part that these miss."""
+        if len(rule.t) > INTERPOLATING:
+            return torch.inf  # settled on halves of the panel
+        m, v = nodes.m[steep], nodes.v[steep]
+        pieces = SteepPanels(self.expectation, self.outputs, m, v, rule, tolerance).sums()
+        weights.replace_by_moments(steep, pieces.by_m, pieces.by_v, rule)
+        return pieces.missed
+
+    def _pulled_back(
+        self, marginals: Marginals, weights: NodeWeights, d: Float[Tensor, "s d"]
+    ) -> Float[Tensor, "s r o d"]:
+        """d_k sum_q [by_m d_k m + by_v d_k v]  (4.1)."""
+        by_v = None if weights.by_v is None else weights.by_v.flatten(1, 2)
+        form = marginals.pull_back(weights.by_m.flatten(1, 2), by_v)
+        sums = form.evaluate(d.new_empty(len(d), weights.by_m.shape[1] * len(self.outputs), d.shape[1]))
+        return sums.mul_(d[:, None]).unflatten(1, (-1, len(self.outputs)))
+
+    def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
+        """The nodes t of panels.
+
+        The first nodes of all lines are followed by the ends of the lines, which gives T there too. This is not done
+        with autograd, whose gradients may not exist at a baseline.
+        """
+        rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
+        if self._targets is not None or self.process.autograd or len(rows) != self.rows:
+            return self._part(Line(self.x0 if self.shared else self.x0[rows], self.d[rows], nodes), len(t), len(rows))
+        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
+        nodes = torch.cat([nodes, ends.expand(len(rows), -1)], dim=1)
+        if self.shared:
+            nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
+        part = self._part(Line(self.x0, self.directions, nodes), len(t), len(rows))
+        values = part.jet.value[..., len(t) :]
+        start = values[self.rows :, :, 0] if self.shared else values[:, :, 1]
+        self._targets = self._finished(values[: self.rows, :, 0], start)
+        return part
+
+    def _part(self, line: Line, count: int, panels: int) -> NodePart:
+        marginals = self.process.along(line)
+        return NodePart(marginals, self.expectation.jet(marginals, self.outputs), count, torch.arange(panels))
+
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
         """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of rows."""
-        return self._evaluated(rows, t, weights, lambda marginals, jet, w: NodeWeights.of(jet, w))[0]
-
-    def panel_sums(self, panels: Panels, rows: Int[Tensor, " s"], order: int, tolerance: float) -> PanelSums:
-        """The same for panels, in which a steep link is integrated on pieces  (4.10)."""
-        t, w = panel_weights(order, kinked=self.kinked)
-
-        def weigh(marginals: Marginals, jet: Jet, weights: Float[Tensor, "e r q"]) -> NodeWeights:
-            steep = is_steep(self.expectation, marginals, len(t))
-            if not bool(steep.any()):
-                return NodeWeights.of(jet, weights)
-            m, v = marginals.m[steep, :, : len(t)], marginals.v[steep, :, : len(t)]
-            pieces = SteepPanels(self.expectation, self.outputs, m, v, order, tolerance).sums(kinked=self.kinked)
-            return NodeWeights.of(jet, weights).with_pieces(steep, pieces, weights[steep, 0].sum(1))
-
-        nodes = panels.start[:, None] + panels.width[:, None] * t
-        sums, missed = self._evaluated(rows, nodes, panels.width[:, None, None] * w, weigh)
-        return PanelSums.of(sums, missed, kinked=self.kinked)
-
-    def _evaluated(
-        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"], weigh: Weigh
-    ) -> tuple[Float[Tensor, "s r o d"], Float[Tensor, "s o"] | None]:
-        """The sums, and the part of them that pieces of panels miss.
-
-        The first sums over all lines include the ends of the lines as nodes without a weight, which gives T there too.
-        This is not done with autograd, whose gradients may not exist at a baseline.
-        """
-        r, o = weights.shape[1], len(self.outputs)
-        if self._targets is not None or self.process.autograd or not self._covers_all_lines(rows):
-            sums, missed, _ = self._blocks(rows, t, weights, t.new_empty(0), weigh)
-            return sums.unflatten(1, (r, o)), missed
-        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
-        sums, missed, values = self._blocks(torch.arange(len(self.directions)), t, weights, ends, weigh)
-        at_end = values[: self.rows, :, 0]
-        self._targets = self._finished(at_end, values[self.rows :, :, 0] if self.shared else values[:, :, 1])
-        return sums[: self.rows].unflatten(1, (r, o)), None if missed is None else missed[: self.rows]
-
-    def _covers_all_lines(self, rows: Int[Tensor, " s"]) -> bool:
-        return len(rows) == self.rows and torch.equal(rows, torch.arange(self.rows))
-
-    def _blocks(
-        self,
-        lines: Int[Tensor, " e"],
-        t: Float[Tensor, "s q"],
-        weights: Float[Tensor, "s r q"],
-        ends: Float[Tensor, " p"],
-        weigh: Weigh,
-    ) -> tuple[Float[Tensor, "e ro d"], Float[Tensor, "e o"] | None, Float[Tensor, "e o p"]]:
-        """The sums over lines, what pieces miss of them, and T at the nodes `ends`, which have no weight."""
-        channels, outputs, missed = weights.shape[1] * len(self.outputs), len(self.outputs), None
-        sums = self.d.new_empty(len(lines), channels, self.d.shape[1])
-        targets = self.d.new_empty(len(lines), outputs, len(ends))
-        size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1] + len(ends), channels))
-        for start in range(0, len(lines), size):
-            block = slice(start, start + size)
-            given = torch.arange(len(lines))[block].clamp(max=len(t) - 1)  # the additional line takes the last nodes
-            d, x0 = self.directions[lines[block]], self.x0 if self.shared else self.x0[lines[block]]
-            nodes = torch.cat([t[given], ends.expand(len(given), -1)], dim=1)
-            marginals = self.process.along(Line(x0, d, nodes))
-            jet = self.expectation.jet(marginals, self.outputs)
-            node_weights = weigh(marginals, jet, weights[given])
-            marginals.pull_back(node_weights.by_m, node_weights.by_v).evaluate(sums[block]).mul_(d[:, None])  # (4.1)
-            targets[block] = jet.value[:, :, t.shape[1] :]
-            if node_weights.missed is not None:
-                missed = sums.new_full((len(lines), outputs), torch.nan) if missed is None else missed
-                missed[block] = node_weights.missed
-        return sums, missed, targets
+        size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1], weights.shape[1] * len(self.outputs)))
+        blocks = []
+        for block in torch.arange(len(rows)).split(size):
+            lines, w = rows[block], weights[block][:, :, None, None]
+            x0 = self.x0 if self.shared else self.x0[lines]
+            part = self._part(Line(x0, self.d[lines], t[block]), t.shape[1], len(lines))
+            by_v = None if part.jet.by_v is None else w * part.jet.by_v[:, None]
+            node_weights = NodeWeights(w * part.jet.by_m[:, None], by_v)
+            blocks.append(self._pulled_back(part.marginals, node_weights, self.d[lines]))
+        return torch.cat(blocks)
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         blocks = line.split(rows_in_a_block(numbers_on_a_line(self.process, 1, 1)))
