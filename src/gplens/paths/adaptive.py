@@ -13,14 +13,15 @@ from gplens.paths.panels import Panels, gain, ratio
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance
 of 1e-6; other tolerances scale it by the order of the error, tolerance^(1/n). Recipe: benchmarks/blocks.py prints the
-nodes that are used."""
-ROUGH = 0.4
-"""The part of the first two lengths that holds for kernels that are not analytic."""
+nodes that are used. Kernels that are not analytic begin with 15 nodes, which a larger rule keeps."""
 NESTED = (15, 31)
+"""Numbers of nodes that are kept by the next attempt."""
 NEXT = {9: 31, 11: 31, 15: 31, 31: 63}
 """Nodes of the next attempt at a panel. The panels of 15 nodes and more are nested (4.7): none is evaluated twice."""
 FIRST_OF_HALVES, LAST_OF_HALVES = 15, 31
 """Nodes of the first and last attempt at a panel that was halved, as one with a kink is again and again."""
+CHANCE = 0.25
+"""The part of the largest error of a feature that every feature has, if the integrand is not analytic."""
 RESTARTS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 STALLED = 4
@@ -78,11 +79,9 @@ class Adaptive(Rule):
 
 def _first_nodes(integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> Int[Tensor, " b"]:
     """Fewer nodes for shorter panels and larger tolerances; a kink may hide from the fewest."""
-    if integrand.kinked:
+    if integrand.kinked or not integrand.smooth:
         return torch.full_like(panels, 15)
     limits = [reach * (tolerance / 1e-6) ** (1 / (count - 1)) for count, reach in REACHES.items()]
-    if not integrand.smooth:
-        limits = [ROUGH * limit for limit in limits[:-1]] + limits[-1:]
     length = integrand.length / panels
     return torch.tensor([*REACHES, 31])[torch.bucketize(length, length.new_tensor(limits))]
 
@@ -149,7 +148,7 @@ class _Refinement:
     def run(self) -> _Sums:
         """Rounds until no panel is left that could be improved. All pending panels have equally many nodes."""
         evaluated = 0
-        while len(self.pending.owner):
+        while self.pending.owner.shape[0]:
             self.nodes.index_add_(0, self.pending.owner, torch.full_like(self.pending.owner, self.count - evaluated))
             sums = self.integrand.panel_sums(self.pending, self.count, self.tolerance, self.kept)
             unsettled = self._settle(sums)
@@ -174,7 +173,9 @@ class _Refinement:
     def _settle(self, sums: PanelSums) -> Bool[Tensor, " s"]:
         """Add up the panels that are within their share of the tolerance; return which are not."""
         values, total = sums.values, self._added(self.values, sums.values)
-        error = sums.error if sums.difference is None else sums.error * self._gain(total, sums)[..., None]
+        error = sums.error
+        if sums.difference is not None:
+            error = self._shared(error) * self._gain(total, sums)[..., None]
         error = error if sums.missed is None else error + sums.missed
         limit, worst = allowed_error(self.integrand, total, self.tolerance), error.amax(2)
         excess = ratio(self._added(self.worst, worst), limit).amax(1)
@@ -185,10 +186,16 @@ class _Refinement:
         self.worst = self._added(self.worst, worst, done)
         return unsettled
 
+    def _shared(self, error: Float[Tensor, "s o d"]) -> Float[Tensor, "s o d"]:
+        """Two rules may agree on one feature by chance: its error is at least a part of the largest (4.9a)."""
+        if self.integrand.smooth:
+            return error
+        return torch.maximum(error, CHANCE * error.amax(2, keepdim=True)) * (error > 0)
+
     def _added(self, settled: Tensor | None, pending: Tensor, chosen: Bool[Tensor, " s"] | None = None) -> Tensor:
         """The sums of the paths with those of all pending panels, or of the chosen ones, added."""
         owner = self.pending.owner
-        if settled is None and chosen is None and len(owner) == self.integrand.rows:
+        if settled is None and chosen is None and owner.shape[0] == self.integrand.rows:
             return pending  # one panel for each path
         if settled is None:
             settled = pending.new_zeros(self.integrand.rows, *pending.shape[1:])

@@ -1,6 +1,6 @@
 """The gradient of a target along the lines from baselines to inputs, in blocks of rows (MATH 4.1)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line
+from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
 from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
 from gplens.paths.nested import INTERPOLATING, NestedRule, nested_rule
@@ -16,8 +17,21 @@ from gplens.paths.panels import Panels
 from gplens.paths.pieces import SteepPanels, is_steep
 from gplens.processes.process import Marginals
 
+KEPT_BLOCKS = 4
+"""A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
 ROUNDING = torch.finfo(torch.float64).eps
 """The relative rounding error of a target."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of b lines before their gradients are evaluated."""
+
+    length: Float[Tensor, " b"]
+    kinks: Float[Tensor, "b k"]
+    targets: tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]] | None = None
+    """T(x) and T(x0)."""
 
 
 @final
@@ -28,18 +42,28 @@ class PathGradient(Integrand):
         question: what is explained.
         x0: the baselines, one for each line, or a single one that all lines share.
         x: the inputs.
+        scratch: memory for large tensors, which nobody else uses at the same time.
+        known: what is known of the lines; None if nothing is.
     """
 
-    def __init__(self, question: Question, x0: Float[Tensor, "#b d"], x: Float[Tensor, "b d"]) -> None:
-        self.question = question
+    def __init__(
+        self,
+        question: Question,
+        x0: Float[Tensor, "#b d"],
+        x: Float[Tensor, "b d"],
+        scratch: Scratch | None = None,
+        known: "Known | None" = None,
+    ) -> None:
+        self.question, self.scratch = question, scratch or Scratch()
         self.process, self.expectation, self.outputs = question.process, question.expectation, question.outputs
-        self.x0, self.x, self.shared = x0, x, len(x0) == 1
+        self.x0, self.x, self.shared = x0, x, x0.shape[0] == 1
         # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
-        self.directions = x.new_zeros(len(x) + self.shared, x.shape[1])
-        torch.sub(x, x0, out=self.directions[: len(x)])
-        line = Line(x0, self.d, x.new_zeros(len(x), 0))
-        self._length, self._kinks = self.process.length(line), self.process.kinks(line)
-        self._targets: tuple[Tensor, Tensor] | None = None
+        self.directions = x.new_zeros(x.shape[0] + self.shared, x.shape[1])
+        torch.sub(x, x0, out=self.directions[: x.shape[0]])
+        if known is None:
+            line = Line(x0, self.d, x.new_zeros(x.shape[0], 0))
+            known = Known(self.process.length(line), self.process.kinks(line))
+        self._length, self._kinks, self._targets = known.length, known.kinks, known.targets
 
     @property
     def d(self) -> Float[Tensor, "b d"]:
@@ -48,7 +72,7 @@ class PathGradient(Integrand):
 
     @property
     def rows(self) -> int:
-        return len(self.x)
+        return self.x.shape[0]
 
     @property
     def end(self) -> Float[Tensor, "b o"]:
@@ -90,7 +114,7 @@ class PathGradient(Integrand):
     def _targets_at_points(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
         if not self.shared:
             return self._finished(self._target(Line.at(self.x)), self._target(Line.at(self.x0)))
-        target = self._target(Line(self.x0, self.directions, self.x.new_ones(len(self.directions), 1)))
+        target = self._target(Line(self.x0, self.directions, self.x.new_ones(self.directions.shape[0], 1)))
         return self._finished(target[:-1], target[-1:])
 
     def _finished(
@@ -109,30 +133,32 @@ class PathGradient(Integrand):
         return self._kinks
 
     def take(self, rows: Int[Tensor, " k"]) -> "PathGradient":
-        part = PathGradient(self.question, self.x0 if self.shared else self.x0[rows], self.x[rows])
-        if self._targets is not None:
-            part._targets = self._targets[0][rows], self._targets[1][rows]
-        return part
+        start, end = self.targets()
+        known = Known(self._length[rows], self._kinks[rows], (start[rows], end[rows]))
+        x0 = self.x0 if self.shared else self.x0[rows]
+        return PathGradient(self.question, x0, self.x[rows], self.scratch, known)
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""
         rule = nested_rule(count, kinked=self.kinked)
-        size = rows_in_a_block(numbers_on_a_line(self.process, count, len(rule.channels) * len(self.outputs)))
-        if len(panels.owner) <= size:
+        size = rows_in_a_block(numbers_on_a_line(self.process, count, rule.channels.shape[0] * len(self.outputs)))
+        if panels.owner.shape[0] <= KEPT_BLOCKS * size:
             return self._sums_of_block(panels, rule, tolerance, kept)
-        blocks = torch.arange(len(panels.owner)).split(size)
+        blocks = torch.arange(panels.owner.shape[0]).split(size)
         return joined_sums([self._sums_of_block(panels.take(block), rule, tolerance, None) for block in blocks])
 
     def _sums_of_block(
         self, panels: Panels, rule: NestedRule, tolerance: float, kept: KeptNodes | None
     ) -> PanelSums:
         parts = kept.parts if isinstance(kept, PanelNodes) else ()
+        if not parts:
+            self.scratch.reset()
         evaluated = sum(part.count for part in parts)
         nodes = PanelNodes((*parts, self._evaluated(panels, rule.t[evaluated:])))
         weights = NodeWeights.of(nodes.by_m(), nodes.by_v(), rule)
         steep, missed = is_steep(self.expectation, nodes), None
         if bool(steep.any()):
-            missed = weights.by_m.new_zeros(len(steep), len(self.outputs))
+            missed = weights.by_m.new_zeros(steep.shape[0], len(self.outputs))
             missed[steep] = self._on_pieces(weights, nodes, steep, rule, tolerance)
         d = panels.width[:, None] * self.d[panels.owner]
         sums = self._pulled_back(nodes, weights, d)
@@ -142,7 +168,7 @@ class PathGradient(Integrand):
         self, weights: NodeWeights, nodes: PanelNodes, steep: Bool[Tensor, " s"], rule: NestedRule, tolerance: float
     ) -> Float[Tensor, "k o"] | float:
         """Replace the weights on steep panels by those of sums over pieces; return the part that these miss."""
-        if len(rule.t) > INTERPOLATING:
+        if rule.t.shape[0] > INTERPOLATING:
             return torch.inf  # settled on halves of the panel
         m, v = nodes.m[steep], nodes.v[steep]
         pieces = SteepPanels(self.expectation, self.outputs, m, v, rule, tolerance).sums()
@@ -155,7 +181,7 @@ class PathGradient(Integrand):
         """d_k sum_q [by_m d_k m + by_v d_k v]  (4.1)."""
         by_v = None if weights.by_v is None else weights.by_v.flatten(1, 2)
         form = marginals.pull_back(weights.by_m.flatten(1, 2), by_v)
-        sums = form.evaluate(d.new_empty(len(d), weights.by_m.shape[1] * len(self.outputs), d.shape[1]))
+        sums = form.evaluate(d.new_empty(d.shape[0], weights.by_m.shape[1] * len(self.outputs), d.shape[1]))
         return sums.mul_(d[:, None]).unflatten(1, (-1, len(self.outputs)))
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
@@ -165,20 +191,23 @@ class PathGradient(Integrand):
         with autograd, whose gradients may not exist at a baseline.
         """
         rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
-        if self._targets is not None or self.process.autograd or len(rows) != self.rows:
-            return self._part(Line(self.x0 if self.shared else self.x0[rows], self.d[rows], nodes), len(t), len(rows))
+        if self._targets is not None or self.process.autograd or rows.shape[0] != self.rows:
+            x0 = self.x0 if self.shared else self.x0[rows]
+            return self._part(self.d[rows], x0, nodes, t.shape[0], rows.shape[0])
         ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
-        nodes = torch.cat([nodes, ends.expand(len(rows), -1)], dim=1)
+        nodes = torch.cat([nodes, ends.expand(rows.shape[0], -1)], dim=1)
         if self.shared:
             nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
-        part = self._part(Line(self.x0, self.directions, nodes), len(t), len(rows))
-        values = part.jet.value[..., len(t) :]
+        part = self._part(self.directions, self.x0, nodes, t.shape[0], rows.shape[0])
+        values = part.jet.value[..., t.shape[0] :]
         start = values[self.rows :, :, 0] if self.shared else values[:, :, 1]
         self._targets = self._finished(values[: self.rows, :, 0], start)
         return part
 
-    def _part(self, line: Line, count: int, panels: int) -> NodePart:
-        marginals = self.process.along(line)
+    def _part(
+        self, d: Float[Tensor, "e d"], x0: Float[Tensor, "#e d"], nodes: Float[Tensor, "e p"], count: int, panels: int
+    ) -> NodePart:
+        marginals = self.process.along(Line(x0, d, nodes, self.scratch))
         return NodePart(marginals, self.expectation.jet(marginals, self.outputs), count, torch.arange(panels))
 
     def sums(
@@ -187,10 +216,11 @@ class PathGradient(Integrand):
         """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of rows."""
         size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1], weights.shape[1] * len(self.outputs)))
         blocks = []
-        for block in torch.arange(len(rows)).split(size):
+        for block in torch.arange(rows.shape[0]).split(size):
             lines, w = rows[block], weights[block][:, :, None, None]
             x0 = self.x0 if self.shared else self.x0[lines]
-            part = self._part(Line(x0, self.d[lines], t[block]), t.shape[1], len(lines))
+            self.scratch.reset()
+            part = self._part(self.d[lines], x0, t[block], t.shape[1], lines.shape[0])
             by_v = None if part.jet.by_v is None else w * part.jet.by_v[:, None]
             node_weights = NodeWeights(w * part.jet.by_m[:, None], by_v)
             blocks.append(self._pulled_back(part.marginals, node_weights, self.d[lines]))

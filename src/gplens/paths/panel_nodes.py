@@ -32,19 +32,19 @@ class NodePart:
     def of_panels(self, tensor: Float[Tensor, "e *c p"]) -> Float[Tensor, "s *c q"]:
         """A tensor of the lines and all nodes for the panels and the nodes with weights."""
         tensor = tensor[..., : self.count]
-        return tensor if len(self.lines) == len(tensor) else tensor[self.lines]
+        return tensor if self.lines.shape[0] == tensor.shape[0] else tensor[self.lines]
 
     def pull_back(self, by_m: Float[Tensor, "s p c q"], by_v: Float[Tensor, "s p c q"] | None) -> Form:
         """The pull-back of weights of the panels."""
         form = self.marginals.pull_back(self._of_lines(by_m), None if by_v is None else self._of_lines(by_v))
-        return form if len(self.lines) == len(self.jet.value) else form.take(self.lines)
+        return form if self.lines.shape[0] == self.jet.value.shape[0] else form.take(self.lines)
 
     def _of_lines(self, weights: Float[Tensor, "s p c q"]) -> Float[Tensor, "e p c _"]:
         """Zero, not a product with zero, on other lines and at nodes without a weight."""
-        e, nodes = len(self.jet.value), self.jet.value.shape[2]
+        e, nodes = self.jet.value.shape[0], self.jet.value.shape[2]
         if weights.shape[3] < nodes:
             weights = torch.nn.functional.pad(weights, (0, nodes - weights.shape[3]))
-        if len(weights) == e:
+        if weights.shape[0] == e:
             return weights
         return weights.new_zeros(e, *weights.shape[1:]).index_copy_(0, self.lines, weights)
 
@@ -90,7 +90,7 @@ class PanelNodes(Marginals, KeptNodes):
         return sum(part.count for part in self.parts)
 
     def take(self, chosen: Bool[Tensor, " s"]) -> "PanelNodes | None":
-        if int(chosen.sum()) < WORTH_KEEPING * max(len(part.jet.value) for part in self.parts):
+        if int(chosen.sum()) < WORTH_KEEPING * max(part.jet.value.shape[0] for part in self.parts):
             return None
         return PanelNodes(tuple(replace(part, lines=part.lines[chosen]) for part in self.parts))
 

@@ -80,10 +80,10 @@ class Panels:
     @staticmethod
     def equal(count: Int[Tensor, " b"]) -> "Panels":
         """`count` panels of equal width for each path."""
-        owner = torch.repeat_interleave(torch.arange(len(count)), count)
+        owner = torch.repeat_interleave(torch.arange(count.shape[0]), count)
         first = torch.repeat_interleave(count.cumsum(0) - count, count)
         width = 1 / count[owner].double()
-        return Panels(owner, (torch.arange(len(owner)) - first) * width, width)
+        return Panels(owner, (torch.arange(owner.shape[0]) - first) * width, width)
 
     @staticmethod
     def cut(count: Int[Tensor, " b"], places: Float[Tensor, "b k"]) -> "Panels":

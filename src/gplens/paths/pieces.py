@@ -66,7 +66,7 @@ def is_steep(expectation: Expectation, marginals: Marginals) -> Bool[Tensor, " s
     """Where m or v change by more over the nodes than the link's resolution allows."""
     resolution = expectation.resolution(marginals)
     if resolution is None:
-        return torch.zeros(len(marginals.m), dtype=torch.bool)
+        return torch.zeros(marginals.m.shape[0], dtype=torch.bool)
     smallest = resolution.amin(2)
     change = _span(marginals.m) / smallest + _span(marginals.v) / (2 * smallest**2)
     return (change.nan_to_num(nan=0.0, posinf=torch.inf) > REACH).any(1)
@@ -98,11 +98,11 @@ class SteepPanels:
         by_m, by_v = (self.m.new_zeros(s, o, c, r) for _ in range(2))
         missed, total = (self.m.new_zeros(s, o) for _ in range(2))
         size = max(1, BLOCK // (8 * (2 * ORDER + 1) * c * r))
-        while len(pieces.owner):  # which ends: tiny pieces, and too many of a panel, are not halved
+        while pieces.owner.shape[0]:  # which ends: tiny pieces, and too many of a panel, are not halved
             may = (torch.bincount(pieces.owner, minlength=s)[pieces.owner] <= MOST) & (pieces.width > SMALLEST)
             unsettled = [
                 self._add(pieces.take(block), may[block], by_m, by_v, missed, total)
-                for block in torch.arange(len(pieces.owner)).split(size)
+                for block in torch.arange(pieces.owner.shape[0]).split(size)
             ]
             pieces = pieces.take(torch.cat(unsettled)).halved()
         missed = (missed / total).nan_to_num(nan=0.0)
@@ -110,15 +110,15 @@ class SteepPanels:
 
     def _resolved(self) -> Panels:
         """Pieces over which no latent function changes by more than the link's resolution  (4.10)."""
-        pending, done = Panels.equal(torch.ones(len(self.m), dtype=torch.long)), []
+        pending, done = Panels.equal(torch.ones(self.m.shape[0], dtype=torch.long)), []
         t = torch.linspace(0, 1, SAMPLES, dtype=self.m.dtype)
         for _ in range(HALVINGS):
             m, v, _ = self._interpolated(pending, t)
-            few = torch.bincount(pending.owner, minlength=len(self.m))[pending.owner] <= MOST
+            few = torch.bincount(pending.owner, minlength=self.m.shape[0])[pending.owner] <= MOST
             steep = is_steep(self.expectation, NodeValues(m, v)) & few
             done.append(pending.take(~steep))
             pending = pending.take(steep).halved()
-            if not len(pending.owner):
+            if not pending.owner.shape[0]:
                 break
         return _joined([*done, pending])
 
