@@ -1,5 +1,5 @@
 # `make run` shows what gplens does; `make test` is what decides whether a change lands. Both set themselves up.
-.PHONY: run test lint types unit test-slow test-portable test-lowest coverage walk bench bench-training reproduce format clean
+.PHONY: run test lint types unit test-slow test-portable test-lowest coverage walk bench bench-models bench-training reproduce format clean
 
 BIN := .venv/bin
 LOWEST := .venv-lowest/bin
@@ -41,8 +41,12 @@ coverage: .venv/installed
 walk: .venv/installed
 	$(BIN)/python scripts/walk.py
 
+# Trained models first, then synthetic ones. The trained ones are fitted by the first run, or by bench-models, and kept.
 bench: .venv/installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+
+bench-models: .venv/installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/trained.py
 
 bench-training: .venv/installed
 	$(BIN)/python benchmarks/training.py

@@ -1,7 +1,9 @@
-"""The workloads: GPyTorch models with random, well-conditioned posteriors (fitting is not what is measured)."""
+"""Workloads, and the synthetic ones: GPyTorch models with random, well-conditioned posteriors and short paths."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import gpytorch
 import torch
@@ -11,9 +13,14 @@ import gplens
 
 
 class Sparse(gpytorch.models.ApproximateGP):
-    """An ARD RBF model with one latent function, or a batch of them with kernels and inducing points of their own."""
+    """An ARD model with one latent function, or a batch of them with kernels and inducing points of their own."""
 
-    def __init__(self, Z: Tensor, classes: int | None = None) -> None:
+    def __init__(
+        self,
+        Z: Tensor,
+        classes: int | None = None,
+        kernel: Callable[..., gpytorch.kernels.Kernel] = gpytorch.kernels.RBFKernel,
+    ) -> None:
         batch = torch.Size() if classes is None else torch.Size([classes])
         q = gpytorch.variational.CholeskyVariationalDistribution(Z.shape[-2], batch_shape=batch)
         strategy = gpytorch.variational.VariationalStrategy(self, Z, q)
@@ -21,8 +28,8 @@ class Sparse(gpytorch.models.ApproximateGP):
             strategy = gpytorch.variational.IndependentMultitaskVariationalStrategy(strategy, num_tasks=classes)
         super().__init__(strategy)
         self.mean_module = gpytorch.means.ConstantMean(batch_shape=batch)
-        rbf = gpytorch.kernels.RBFKernel(ard_num_dims=Z.shape[-1], batch_shape=batch)
-        self.covar_module = gpytorch.kernels.ScaleKernel(rbf, batch_shape=batch)
+        stationary = kernel(ard_num_dims=Z.shape[-1], batch_shape=batch)
+        self.covar_module = gpytorch.kernels.ScaleKernel(stationary, batch_shape=batch)
 
     def forward(self, x: Tensor) -> gpytorch.distributions.MultivariateNormal:
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
@@ -37,12 +44,24 @@ class LogPoisson(gpytorch.likelihoods.PoissonLikelihood):
 
 @dataclass
 class Workload:
-    """A model, the inputs to explain and the baseline."""
+    """A model of any host, the inputs to explain and the baseline, a row."""
 
-    model: Sparse
-    likelihood: gpytorch.likelihoods.Likelihood
+    model: Any
+    likelihood: gpytorch.likelihoods.Likelihood | None
     X: Tensor
     x0: Tensor
+
+    def first(self, rows: int) -> "Workload":
+        """The first rows, and the same model, not read again."""
+        return self._of(self.X[:rows])
+
+    def row(self, i: int) -> "Workload":
+        return self._of(self.X[i : i + 1])
+
+    def _of(self, X: Tensor) -> "Workload":
+        part = Workload(self.model, self.likelihood, X, self.x0)
+        part.prepared = self.prepared
+        return part
 
     @cached_property
     def prepared(self) -> gplens.Reading:

@@ -1,7 +1,6 @@
 """gplens: exact Integrated Gradients for Gaussian processes with any likelihood."""
 
 from importlib import import_module as _import_module
-from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -9,6 +8,7 @@ from gplens import baselines, datasets, kernels, links, means, rules, targets
 from gplens.adapters.reading import Reading, read
 from gplens.explain import explain
 from gplens.explanation import Explanation, Provenance, Spread
+from gplens.explanation.provenance import VERSION as _VERSION
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.processes.functions import Functions
@@ -22,7 +22,7 @@ from gplens.uncertainty import Diagonal, Full, Samples
 if _TYPE_CHECKING:
     from gplens import estimators
 
-__version__ = _version("gplens")
+__version__ = _VERSION
 
 __all__ = [
     "Diagonal",

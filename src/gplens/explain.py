@@ -1,7 +1,6 @@
 """The one verb: read the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import torch
@@ -13,7 +12,7 @@ from gplens.adapters.reading import Reading, check_columns, read, with_likelihoo
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation
-from gplens.explanation.provenance import Provenance
+from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
 from gplens.explanation.spread import Spread
@@ -233,7 +232,7 @@ def _provenance(
         tolerance=tolerance,
         gradients="autograd" if reading.process.autograd else "closed form",
         notes=reading.notes,
-        version=version("gplens"),
+        version=VERSION,
         output=_single_output(likelihood, target),
     )
 

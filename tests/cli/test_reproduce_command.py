@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import joblib
 import pandas
 import pytest
 
@@ -65,11 +68,37 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path: Path, capsys: py
 
 @pytest.mark.usefixtures("stubbed")
 def test_all_checks_every_folder_before_the_first_run(tmp_path: Path) -> None:
-    assert main(["reproduce", "all", "--output", str(tmp_path / "set")]) == 0
+    command = ["reproduce", "all", "--jobs", "1", "--output", str(tmp_path / "set")]
+    assert main(command) == 0
     assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["bike", "fashion", "mnist", "table"]
     (tmp_path / "set" / "table" / "README.md").unlink()
-    assert main(["reproduce", "all", "--output", str(tmp_path / "set")]) == 1
+    assert main(command) == 1
     assert not (tmp_path / "set" / "table" / "README.md").exists()
+
+
+def test_two_jobs_run_the_images_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two experiments that wait for each other both finish, after those that run alone; in threads, for the stubs."""
+    both, order = threading.Barrier(2, timeout=60), []
+
+    def experiment(name: str) -> Callable[[int, bool, running.Messages], Report]:
+        def work(seed: int, quick: bool, messages: running.Messages) -> Report:
+            order.append(name)
+            if name in running.TOGETHER:
+                both.wait()
+            messages.say("working")
+            return small(seed, quick, messages)
+
+        return work
+
+    monkeypatch.setattr(running, "experiment", experiment)
+    with joblib.parallel_config("threading"):
+        assert main(["reproduce", "all", "--jobs", "2", "--output", str(tmp_path / "set")]) == 0
+    assert order[:2] == ["table", "bike"]
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["bike", "fashion", "mnist", "table"]
+    said = capsys.readouterr().err
+    assert all(f"{name}: working" in said for name in ("mnist", "fashion"))
 
 
 @pytest.mark.parametrize("fails", [OSError("disk full"), KeyboardInterrupt()])

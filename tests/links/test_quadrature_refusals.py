@@ -89,3 +89,12 @@ def test_g_must_be_elementwise_and_keep_the_dtype(g: Callable[[Tensor], Tensor])
 def test_a_tolerance_outside_of_0_to_1_is_refused(tolerance: float) -> None:
     with pytest.raises(ValueError, match=naming("tolerance", tolerance, 1e-11)):
         Quadrature(torch.sin, tolerance=tolerance)
+
+
+def test_a_g_that_is_large_where_hardly_any_f_is_is_refused() -> None:
+    """It is 1 within 9 deviations of m, so that a rule for this range says E g = 1; but E g = 1 + 1e60 Phi(-12)."""
+    m, v = torch.tensor([12.0, 40.0], dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+    g = Quadrature(lambda f: 1 + 1e60 * (f < 0).double())
+    with pytest.raises(QuadratureError, match=naming(9, 12, 1)):
+        g.moments(m, v)
+    assert float(g.moments(m[1:], v[1:]).value) == pytest.approx(1, abs=1e-14)  # Phi(-40) is 1e-350

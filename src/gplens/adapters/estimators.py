@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.reading import Reading, read_model, with_likelihood
-from gplens.processes.process import Process
+from gplens.processes.process import Marginals, Process
 
 
 class FittedEstimator:
@@ -33,18 +34,18 @@ def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
     name = type(model).__name__
     if not hasattr(model, "model_"):
         raise ValueError(f"expected a fitted {name}, got one without model_; call fit(X, y) first.")
-    from gplens.adapters.gpytorch.live import Snapshot, compare_live
+    from gplens.adapters.gpytorch.live import compare_live
+    from gplens.adapters.gpytorch.snapshot import Snapshot
 
     fitted, likelihood, process = model.model_, model.likelihood_, model.posterior_
-    snapshot = Snapshot(fitted, process)
     inner = with_likelihood(
-        Reading(process, name, compare=lambda points: compare_live(fitted, process, snapshot, points)), likelihood
+        Reading(process, name, compare=partial(compare_live, fitted, process, Snapshot(fitted, process))), likelihood
     )
 
-    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+    def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         if model.model_ is not fitted or model.likelihood_ is not likelihood:
             raise ValueError(f"expected the {name} that was read, got one that has been fitted again since.")
-        return inner.compare(points)
+        return inner.compare(points, at)
 
     observed, notes, columns = inner.likelihood, inner.notes, getattr(model, "feature_names_in_", None)
     if observed is not None and model.class_names is not None:

@@ -2,7 +2,7 @@
 
 import re
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import torch
 
@@ -37,6 +37,24 @@ class Host(NamedTuple):
             f"expected {self.requirement}, got {self.package} {installed}, where something that gplens reads is "
             f'missing ({cause}); pip install "{self.requirement}".'
         )
+
+
+@final
+class Extra:
+    """`with Extra("captum", "gplens.captum"):` says which extra to install where a package is missing."""
+
+    def __init__(self, name: str, purpose: str) -> None:
+        self.name, self.purpose = name, purpose
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, cause: BaseException | None, trace: object) -> None:
+        if isinstance(cause, ModuleNotFoundError) and not (cause.name or "").startswith("gplens"):
+            raise ImportError(
+                f"expected {cause.name} to be installed for {self.purpose}, got no such module. Install gplens with "
+                f"the extra [{self.name}]."
+            ) from cause
 
 
 HOSTS = {

@@ -9,7 +9,7 @@ from gplens.expectations.expectation import Expectation
 from gplens.likelihood import Likelihood
 from gplens.links import Link
 from gplens.processes.functions import Functions
-from gplens.processes.process import Process
+from gplens.processes.process import Marginals, Process
 
 FAMILY = FittedEstimator
 """Estimators are read as such, whatever else they inherit from."""
@@ -25,7 +25,7 @@ def _(model: Process, points: Float[Tensor, "k d"] | None) -> Reading:
 def _(model: Functions, points: Float[Tensor, "k d"] | None) -> Reading:
     """Two functions; `compare` checks that rows are independent and that autograd has the gradients of the values."""
 
-    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+    def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         model.check(points)
         return (f"rows are independent and gradients those of the values at {len(points)} points",)
 

@@ -15,10 +15,12 @@ from gplens.adapters.hosts import HOSTS, LIBRARIES, check_precision
 from gplens.adapters.tables import read_table
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
-from gplens.processes.process import Process
+from gplens.processes.process import Marginals, Process
+
+Compare = Callable[[Float[Tensor, "k d"], Marginals], tuple[str, ...]]
 
 
-def _nothing_to_compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+def _nothing_to_compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
     return ()
 
 
@@ -40,16 +42,16 @@ class Reading:
     """Names of the features that the model was fitted on, where it knows them."""
     draws: tuple[int, ...] | None = None
     """Number of latent functions that each output is a mixture of (MATH 2.15), where there are draws of them."""
-    compare: Callable[[Float[Tensor, "k d"]], tuple[str, ...]] = _nothing_to_compare
-    """Asks the live model for its prediction at points: a ValueError if it differs, else notes that say how close."""
+    compare: Compare = _nothing_to_compare
+    """Compares the live model's prediction at points with `at`, the marginals of `process`: a ValueError, or notes."""
 
     def compared(self, points: Float[Tensor, "k d"]) -> "Reading":
         """The same after a comparison with the live model at points, and with the live likelihood at f ~ N(m, v)."""
-        notes, likelihood = (*self.notes, *self.compare(points)), self.likelihood
+        at, likelihood = self.process.along(Line.at(points)), self.likelihood
+        notes = (*self.notes, *self.compare(points, at))
         if likelihood is None or likelihood.near is None or likelihood.latents not in (None, self.process.latents):
             return replace(self, notes=notes)
-        near = likelihood.near(self.process.along(Line.at(points)))
-        kept = replace(near, outputs=likelihood.outputs, epistemic=likelihood.epistemic)
+        kept = replace(likelihood.near(at), outputs=likelihood.outputs, epistemic=likelihood.epistemic)
         return replace(self, notes=notes, likelihood=kept)
 
 
@@ -98,10 +100,9 @@ def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
         return replace(reading, likelihood=given)
     probes = probe_likelihood(likelihood)
 
-    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
-        notes = reading.compare(points)
+    def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         check_unchanged(given.name, probes, probe_likelihood(likelihood))
-        return notes
+        return reading.compare(points, at)
 
     return replace(reading, likelihood=given, compare=compare)
 
@@ -130,7 +131,7 @@ def probe_likelihood(likelihood: object) -> dict[str, Tensor]:
 
 def check_unchanged(name: str, before: dict[str, Tensor], now: dict[str, Tensor]) -> None:
     """Refuse a live object one of whose tensors is not the one that was read."""
-    for key in (*before, *now):
+    for key in dict.fromkeys((*before, *now)):
         old, new = before.get(key), now.get(key)
         if old is None or new is None or not _same(old, new):
             raise ValueError(f"expected the {name} that was read, got one whose {key} has changed since.")

@@ -1,8 +1,11 @@
 """`gplens reproduce EXPERIMENT`: run an experiment of the paper and write a folder of results."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
+
+from gplens.adapters.hosts import Extra
 
 EXPERIMENTS = {
     "table": "completeness gaps on synthetic data (Figure 1)",
@@ -31,18 +34,19 @@ def _add_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace the folder of an earlier run")
     parser.add_argument("--seed", type=int, default=0, help="seed of data, fits and orders (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="run a small version, whose fits are poor")
+    if name == "all":
+        does = (
+            "experiments with images that run at the same time, each on its share of the cores (default: %(default)s)"
+        )
+        parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), choices=(1, 2), help=does)
     parser.set_defaults(run=_run, experiment=name)
 
 
 def _run(options: argparse.Namespace) -> None:
-    try:
+    with Extra("reproduce", "the experiments"):
         from gplens.experiments.run import run
-    except ModuleNotFoundError as cause:
-        raise ImportError(
-            f"expected {cause.name} to be installed for the experiments, got no such module. Install gplens with the "
-            "extra [reproduce]."
-        ) from cause
     folders = {options.experiment: options.output}
     if options.experiment == "all":
         folders = {name: options.output / name for name in EXPERIMENTS}
-    run(folders, seed=options.seed, quick=options.quick, overwrite=options.overwrite)
+    jobs = getattr(options, "jobs", 1)
+    run(folders, seed=options.seed, quick=options.quick, overwrite=options.overwrite, jobs=jobs)

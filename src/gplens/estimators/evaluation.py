@@ -22,7 +22,7 @@ PARTIALS = 2**23
 def read_process(model: Any, points: Float[Tensor, "k d"]) -> Process:
     """The process of a GPyTorch model, compared with its own prediction at some points."""
     reading = read(model, points=points)
-    reading.compare(points)
+    reading.compare(points, reading.process.along(Line.at(points)))
     return reading.process
 
 

@@ -107,12 +107,15 @@ class Ablation:
         return self.probability(order.argsort() >= counts[:, None])
 
     def removed_at_random(self, orders: int, counts: Int[Tensor, " s"], seed: int) -> Float[Tensor, " s"]:
-        """`removed`, averaged over random orders."""
-        total = torch.zeros(len(counts), dtype=torch.float64)
-        for ranks in self._random_ranks(orders, len(counts), seed):
-            states = ranks[:, None] < counts[:, None]
+        """`removed`, averaged over random orders, which differ only between the first and the last count."""
+        between = (counts > 0) & (counts < self.pixels)
+        curve = self.removed(torch.arange(self.pixels), torch.where(between, 0, counts))
+        total = torch.zeros(int(between.sum()), dtype=torch.float64)
+        for ranks in self._random_ranks(orders, len(total), seed) if len(total) else ():
+            states = ranks[:, None] < counts[between, None]
             total += self.probability(states.flatten(0, 1)).view(len(ranks), -1).sum(0)
-        return total / orders
+        curve[between] = total / orders
+        return curve
 
     def _random_ranks(self, orders: int, states: int, seed: int) -> Iterator[Int[Tensor, "o p"]]:
         generator = torch.Generator().manual_seed(seed)

@@ -1,7 +1,11 @@
 """How an explanation was computed."""
 
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import final
+
+VERSION = version("gplens")
+"""Of the installed package. It is read here once, since that takes as long as a small explanation."""
 
 
 @final

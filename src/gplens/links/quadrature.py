@@ -14,7 +14,7 @@ from gplens.lines.shapes import Batch
 from gplens.lines.units import quotient
 from gplens.links.moments.checks import check_joint, check_marginal
 from gplens.links.moments.derivatives import differentiate
-from gplens.links.moments.failures import QuadratureError, check_finite_moments, moment_failure, pair_failure
+from gplens.links.moments.failures import QuadratureError, check_far, check_finite_moments, moment_failure, pair_failure
 from gplens.links.moments.hermite import expect_pairs
 from gplens.links.moments.noise import rounding_of
 from gplens.links.moments.resolution import resolve
@@ -49,8 +49,9 @@ class Quadrature(Link):
     is no larger than the rounding of g itself is accepted, as that of 1 - tanh(f) for large f. Else `QuadratureError`.
 
     Holds 1e-10 for sigmoid, softplus, tanh, sin, Phi (v to 400, |m| to 100), polynomials, exp (v to 9).
-    It cannot notice: a feature narrower than the first steps (sd/4) that lies between nodes; a kink so far out that it
-    changes the moments by less than 4e-15/sd of themselves; a kink exactly at m for v = 0.
+    It cannot notice: a feature narrower than the first steps (sd/4) that lies between nodes, or beyond 9 sd between the
+    few places that are looked at there; a kink that changes the moments by less than 4e-15/sd of themselves; a kink
+    exactly at m for v = 0.
     """
 
     g: Callable[[Tensor], Tensor]
@@ -128,8 +129,10 @@ class Quadrature(Link):
             tail = quotient(level.tail, level.size).amax(0)
             tail = torch.where((level.size[0] == 0) & (sd[pending] > 0) & (reach[pending] < limit), torch.inf, tail)
             error[pending] = torch.maximum(quotient(torch.maximum(change, level.stein), level.size).amax(0), tail)
-            if count in NOISY:
-                left = (error[pending] > self.tolerance).nonzero()[:, 0]
+            if count == COUNTS[0]:
+                check_far(self.g, m, sd, level.size[0], tail, self.tolerance)
+            left = (error[pending] > self.tolerance).nonzero()[:, 0]
+            if count in NOISY and left.numel() > 0:
                 error[pending[left]] = self._without_noise(
                     change[:, left],
                     level.stein[:, left],

@@ -59,6 +59,15 @@ def sigmoid_at(f: Batch) -> Moments:
     return Moments(s, slope, slope * (1 - 2 * s))
 
 
+def sigmoid_moments(f: Float[Tensor, "b q"]) -> Moments:
+    """The same at points below 700, with a single exponential:  r = 1/(1 + e^f),  s = e^f r,  s' = s r."""
+    e = torch.exp(f)
+    r = 1 / (1 + e)
+    s = e * r
+    slope = s * r
+    return Moments(s, slope, slope * (r - s))
+
+
 def sigmoid_derivatives(f: Float[Tensor, "e n"]) -> Float[Tensor, "3 e n"]:
     """s',  s'' = s'(1 - 2s),  s''' = s'(1 - 6s')  at points."""
     _, slope, curvature = sigmoid_at(f)
@@ -84,7 +93,7 @@ def reflected_sigmoid(m: Float[Tensor, " b"], at_minus_m: Moments) -> Moments:
     return Moments(1 - value, slope, -curvature)
 
 
-SIGMOID = Logistic(sigmoid_at, step_moments, tilted_step, reflected_sigmoid)
+SIGMOID = Logistic(sigmoid_moments, step_moments, tilted_step, reflected_sigmoid)
 
 
 @final

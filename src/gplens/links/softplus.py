@@ -56,10 +56,12 @@ def softplus(f: Batch) -> Batch:
     return torch.relu(f) + torch.log1p(torch.exp(-f.abs()))
 
 
-def softplus_at(f: Batch) -> Moments:
-    """softplus, s, s' = s(1 - s)  at points."""
-    s = torch.sigmoid(f)
-    return Moments(softplus(f), s, s * torch.sigmoid(-f))
+def softplus_moments(f: Float[Tensor, "b q"]) -> Moments:
+    """softplus, s, s'  at points below 700, with a single exponential:  r = 1/(1 + e^f),  s = e^f r,  s' = s r."""
+    e = torch.exp(f)
+    r = 1 / (1 + e)
+    s = e * r
+    return Moments(torch.log1p(e), s, s * r)
 
 
 def softplus_derivatives(f: Float[Tensor, "e n"]) -> Float[Tensor, "3 e n"]:
@@ -90,4 +92,4 @@ def reflected_softplus(m: Float[Tensor, " b"], at_minus_m: Moments) -> Moments:
     return Moments(m + value, 1 - slope, curvature)
 
 
-SOFTPLUS = Logistic(softplus_at, positive_part_moments, tilted_positive_part, reflected_softplus)
+SOFTPLUS = Logistic(softplus_moments, positive_part_moments, tilted_positive_part, reflected_softplus)

@@ -151,6 +151,37 @@ def test_random_likelihoods_that_change_far_out() -> None:
     assert outcomes.count("right") > 10
 
 
+def test_a_variance_that_an_event_far_out_decides_is_refused() -> None:
+    """exp(f) is clamped 12 deviations below m: all means are equal, and yet Var E[y|f] is 1e25 times E Var[y|f]."""
+    assert check(3935785208, 194) == "refused"
+
+
+def test_a_change_outside_of_all_paths_but_within_twice_their_range() -> None:
+    """The scale of a Laplace distribution changes at |f| = 79, where |f| < 75: its tail has a kink, and is refused."""
+    assert check(7, 81) == "refused"
+
+
+@pytest.mark.parametrize("g", [softplus, torch.tanh], ids=lambda g: g.__name__)
+@pytest.mark.parametrize("offset", [-1e3, 1e6])
+def test_the_variance_of_a_mean_with_a_large_offset(g: Callable[[Tensor], Tensor], offset: float) -> None:
+    """By a closed form and by quadrature: neither subtracts squares of the offset."""
+
+    class Offset(_OneDimensionalLikelihood):
+        def forward(self, function_samples: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return dist.Normal(offset + g(function_samples), 0.1 * torch.ones_like(function_samples))
+
+    model, X = sparse(np.random.default_rng(1), 0.3, 1.0), torch.tensor([[0.4, 2.0], [1.5, 1.0]], dtype=torch.float64)
+    with torch.no_grad():
+        f = model(X)
+    e = gplens.explain(model, X[:1], baseline=X[1], likelihood=Offset(), target=PredictiveVariance())
+    for got, m, v in zip([e.prediction, e.baseline_prediction], f.mean.tolist(), f.variance.tolist(), strict=True):
+        moments = [
+            expected(lambda f, k=k, m=m: (g(f) - g(torch.tensor(m).double())) ** k, m, v, 1e3, 0.0) for k in (1, 2)
+        ]
+        assert float(got[0]) == pytest.approx(0.01 + moments[1] - moments[0] ** 2, rel=1e-7)
+    assert bool(e.converged.all())
+
+
 @pytest.mark.slow
 def test_random_likelihoods_with_another_seed() -> None:
     seed = fresh_seed()

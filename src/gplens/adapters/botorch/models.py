@@ -22,6 +22,8 @@ from gplens.adapters.gpytorch.prior import some_of
 from gplens.adapters.gpytorch.variational import base_strategy
 from gplens.adapters.reading import Reading, check_columns, read_model
 from gplens.expectations.hyperparameters import over_hyperparameters
+from gplens.lines.line import Line
+from gplens.processes.process import Marginals
 from gplens.processes.stack import Stack
 
 FAMILY = Model
@@ -43,17 +45,18 @@ def _(model: Model, points: Float[Tensor, "k d"] | None) -> Reading:
     draws = sum((part.draws for part in parts), ())
     likelihood = likelihood_of(parts)
     response = over_hyperparameters(likelihood.response, draws)
-    whole = partial(compare_list, model, process, response) if isinstance(model, ModelList) else None
+    whole = partial(compare_list, model, response) if isinstance(model, ModelList) else None
 
-    def compare(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+    def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         now = _parts_of(model)
         if [id(inner) for inner in now] != [id(inner) for inner in models]:
             raise ValueError(f"expected the {type(model).__name__} that was read, got one with other models inside.")
         for inner in now:
             _check_points(inner, points)
-        notes = dict.fromkeys(note for part in parts for note in part.compare(points))
+        each = [at] if len(parts) == 1 else [part.process.along(Line.at(points)) for part in parts]
+        notes = dict.fromkeys(note for part, of in zip(parts, each, strict=True) for note in part.compare(points, of))
         if whole is not None:
-            whole(points)
+            whole(points, at)
         return tuple(notes)
 
     return Reading(

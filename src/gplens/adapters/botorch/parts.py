@@ -1,6 +1,5 @@
 """One model of BoTorch, read as latent functions of raw inputs in the units of a Gaussian outcome."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import log
@@ -17,13 +16,15 @@ from gplens.adapters.botorch.inputs import read_inputs
 from gplens.adapters.botorch.latents import read_exact, read_sparse
 from gplens.adapters.botorch.outcomes import read_outcome
 from gplens.adapters.botorch.predictions import compare_live, compare_with, read_noise
-from gplens.adapters.gpytorch.live import Snapshot
 from gplens.adapters.gpytorch.shadow import shadow
+from gplens.adapters.gpytorch.snapshot import Snapshot, reference
+from gplens.adapters.reading import Compare
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.expectations.expectation import Expectation
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.expectations.variances import OutcomeVariance
 from gplens.likelihood import Likelihood
+from gplens.lines.line import Line
 from gplens.links import Exp, Identity, Link, Probit
 from gplens.processes.process import Process
 
@@ -41,7 +42,7 @@ class Part:
     draws: tuple[int, ...]
     """Number of latent functions that each output is a mixture of."""
     notes: tuple[str, ...]
-    compare: Callable[[Float[Tensor, "k d"]], tuple[str, ...]]
+    compare: Compare
     """As `compare` of a Reading."""
     conjugate: bool
 
@@ -58,8 +59,8 @@ def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
         process, notes = read_exact(replica, sum(draws), inputs, outcome, points)
     links = (outcome.link,) * sum(draws)
     response = over_hyperparameters(ExpectedLink(links), draws)
-    if next(model.parameters()).dtype != torch.float64:
-        notes = (*notes, compare_with(replica, process, response, outcome.scale, points))
+    if reference(model).dtype != torch.float64:
+        notes = (*notes, compare_with(replica, response, outcome.scale, points, process.along(Line.at(points))))
     compare = partial(compare_live, model, process, response, outcome.scale, Snapshot(model, process))
     return Part(process, links, read_noise(replica, points), draws, notes, compare, conjugate=not sparse)
 

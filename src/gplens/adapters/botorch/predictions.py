@@ -10,11 +10,12 @@ from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import DOUBLE, HINT, SINGLE, Predicted, Snapshot, agree, exactly, undisturbed
+from gplens.adapters.gpytorch.live import DOUBLE, HINT, SINGLE, Predicted, agree, exactly
+from gplens.adapters.gpytorch.snapshot import Snapshot, reference, undisturbed
 from gplens.adapters.reading import compare_numbers
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
-from gplens.processes.process import Process
+from gplens.processes.process import Marginals, Process
 
 CONSTANT = 1e-8
 """Variation of the noise over the points, relative to the largest variance, that is rounding."""
@@ -31,7 +32,7 @@ class PosteriorAt(NamedTuple):
 def predict(model: Any, points: Float[Tensor, "k d"], *, noisy: bool = False) -> PosteriorAt:
     """model.posterior(points) of a model in evaluation mode, in its own precision."""
     with exactly():
-        posterior = model.posterior(points.to(next(model.parameters())), observation_noise=noisy)
+        posterior = model.posterior(points.to(reference(model)), observation_noise=noisy)
         inner: Any = posterior
         while isinstance(inner, TransformedPosterior):
             inner = inner._posterior
@@ -49,20 +50,18 @@ def read_noise(model: Any, points: Float[Tensor, "k d"]) -> tuple[float, ...] | 
     return tuple(extra.mean(0).tolist()) if bool((spread <= CONSTANT * (v + extra).amax(0)).all()) else None
 
 
-def compare_with(
-    model: Any, process: Process, response: Expectation, scale: Tensor, points: Float[Tensor, "k d"]
-) -> str:
+def compare_with(model: Any, response: Expectation, scale: Tensor, points: Float[Tensor, "k d"], at: Marginals) -> str:
     """Refuse a process or a response that is not the one of a model in evaluation mode; else say how close they are."""
-    predicted, dtype = predict(model, points), next(model.parameters()).dtype
-    _compare_mean(process, response, predicted.mean, points, dtype)
+    predicted, dtype = predict(model, points), reference(model).dtype
+    _compare_mean(at, response, predicted.mean, dtype)
     gp = model.model if isinstance(model, ApproximateGPyTorchModel) else model
 
     def prior() -> Float[Tensor, ""]:
         with exactly():
-            x = model.transform_inputs(points.to(next(model.parameters())))
+            x = model.transform_inputs(points.to(reference(model)))
             return gp.forward(x).variance.max().double().cpu() * scale.max() ** 2
 
-    return agree(process, Predicted(predicted.m, predicted.v, prior), points, dtype)
+    return agree(at, Predicted(predicted.m, predicted.v, prior), dtype)
 
 
 def compare_live(
@@ -72,35 +71,30 @@ def compare_live(
     scale: Tensor,
     snapshot: Snapshot,
     points: Float[Tensor, "k d"],
+    at: Marginals,
 ) -> tuple[str, ...]:
     """Compare with the live model: with what was read, and with its posterior now."""
     with snapshot.predicting(model):
         try:
-            return (compare_with(model, process, response, scale, points),)
+            return (compare_with(model, response, scale, points, at),)
         except ValueError:
             for x in points.split(1):  # beside points that are far away the host loses digits of the others
-                compare_with(model, process, response, scale, x)
+                compare_with(model, response, scale, x, process.along(Line.at(x)))
             return (f"m and v equal the host's at each of {len(points)} points alone",)
 
 
-def compare_list(model: Any, process: Process, response: Expectation, points: Float[Tensor, "k d"]) -> None:
+def compare_list(model: Any, response: Expectation, points: Float[Tensor, "k d"], at: Marginals) -> None:
     """Compare the mean of a live list of models as a whole."""
-    x = points.to(next(model.parameters()))
+    x = points.to(reference(model))
     with undisturbed(model), exactly(), warnings.catch_warnings(action="ignore", category=UserWarning):
         mean = _mean(model.posterior(x))  # which warns that batch shapes differ
-    _compare_mean(process, response, mean, points, x.dtype)
+    _compare_mean(at, response, mean, x.dtype)
 
 
-def _compare_mean(
-    process: Process,
-    response: Expectation,
-    mean: Float[Tensor, "k o"],
-    points: Float[Tensor, "k d"],
-    dtype: torch.dtype,
-) -> None:
+def _compare_mean(at: Marginals, response: Expectation, mean: Float[Tensor, "k o"], dtype: torch.dtype) -> None:
     """posterior(X).mean itself, in the units of the raw outcome."""
     limit = DOUBLE if dtype == torch.float64 else SINGLE
-    ours = response.jet(process.along(Line.at(points)), tuple(range(mean.shape[1]))).value[:, :, 0]
+    ours = response.jet(at, tuple(range(mean.shape[1]))).value[:, :, 0]
     compare_numbers("posterior mean", ours, mean, limit * (1 + mean.abs().max()), HINT)
 
 

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import undisturbed
 from gplens.adapters.gpytorch.recognition import NEAR
+from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 
 SAME = {torch.float64: 1e-8, torch.float32: 1e-4}
 """Relative difference between the moments of a live likelihood and of its shadow: torch's softplus is cut off at 20."""
@@ -80,8 +80,3 @@ def check_response(
             "gplens would not explain your model. Give the link that is meant instead: "
             "likelihood=gplens.links.Quadrature(g), or target=gplens.targets.Custom(g)."
         )
-
-
-def reference(likelihood: torch.nn.Module) -> Tensor:
-    """A tensor with the dtype and device of the likelihood's parameters; float64 where it has none."""
-    return next(likelihood.parameters(), torch.empty(0, dtype=torch.float64))

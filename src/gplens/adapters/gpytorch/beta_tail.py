@@ -5,8 +5,9 @@ torch has neither. Values are scipy's. As a function of b, with u = sigmoid(l) a
     I = exp(D-terms) int_{-inf}^{logit p} exp(a log u + b log(1 - u)) dl,
     d log I/db = E[log(1 - u) | u < p] + D,   d^2 log I/db^2 = Var[log(1 - u) | u < p] + D',  ...      (2.11a)
 
-The integrand is log-concave and, on the side of p that is taken, monotone: Gauss-Legendre on panels from p to where it
-has fallen by exp(-40). Where p is right of the mode, 1 - I takes the place of I, so that nothing cancels in a tail.
+The integrand is log-concave: Gauss-Legendre on panels from p to where it has fallen by exp(-40) or more. Where I > 1/2,
+1 - I takes its place: d log I/db is a difference of the mean of log(1 - u) on one side of p and of its mean on both,
+which cancels if the side has most of the mass. For small b that may be the side where the density is low.
 """
 
 from functools import cached_property
@@ -93,7 +94,8 @@ class CountDerivatives:
 def _derivatives(a: float, b: Array, p: float) -> Array:
     """(2.11a), through the cumulants of log(1 - u) on one side of p."""
     cut = float(np.log(p) - np.log1p(-p))
-    below = cut <= np.log(a / b)  # left of the mode
+    tail, rest = betainc(a, b, p), betaincc(a, b, p)
+    below = tail <= rest
     l, w = _nodes(cut, np.where(below, *_ends(a, b, cut)))  # noqa: E741
     log_u = log_expit(l)
     log_rest = log_u - l
@@ -104,7 +106,7 @@ def _derivatives(a: float, b: Array, p: float) -> Array:
     centred = log_rest - mean[:, None]
     D = _polygamma_differences(a, b)
     first, second, third = mean + D[0], (w * centred**2).sum(1) + D[1], (w * centred**3).sum(1) + D[2]
-    side = np.where(below, betainc(a, b, p), -betaincc(a, b, p))
+    side = np.where(below, tail, -rest)
     return side * np.stack([first, first**2 + second, first**3 + 3 * first * second + third])
 
 

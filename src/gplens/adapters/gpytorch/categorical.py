@@ -9,8 +9,8 @@ from torch import Tensor
 
 from gplens import links
 from gplens.adapters.gpytorch.answers import check_response
-from gplens.adapters.gpytorch.live import undisturbed
 from gplens.adapters.gpytorch.recognition import DEVIATIONS
+from gplens.adapters.gpytorch.snapshot import undisturbed
 from gplens.adapters.reading import check_unchanged, probe_likelihood, read_likelihood
 from gplens.likelihood import Likelihood
 from gplens.processes.process import Marginals

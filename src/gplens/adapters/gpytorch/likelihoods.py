@@ -23,9 +23,7 @@ from gplens.adapters.gpytorch.answers import (
     check_answers,
     check_moment,
     check_response,
-    reference,
 )
-from gplens.adapters.gpytorch.live import undisturbed
 from gplens.adapters.gpytorch.recognition import (
     CLOSED,
     DEVIATIONS,
@@ -37,6 +35,7 @@ from gplens.adapters.gpytorch.recognition import (
     recognise,
 )
 from gplens.adapters.gpytorch.shadow import shadow
+from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 from gplens.adapters.gpytorch.tails import Given, tail_probability
 from gplens.adapters.reading import probe_likelihood, read_likelihood
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance, Variance
@@ -104,13 +103,9 @@ def _observed(
 ) -> Likelihood:
     """The response, and the variance and the tails, which are compared with the live likelihood when they are used.
 
-    The second moment of a mean without a formula is taken about `centre`, so that large means do not cancel.
+    Second moments are taken about a value of the mean, so that large means do not cancel: the offset of a closed form,
+    or `centre`.
     """
-    centre = centre if isinstance(link, Quadrature) else 0.0
-
-    def second_moment(f: Tensor) -> Tensor:
-        y = given(f)
-        return y.variance + (y.mean - centre) ** 2
 
     def check() -> None:
         y = given(answers.f)
@@ -123,14 +118,28 @@ def _observed(
         if line.link in WITH_VARIANCE:
             conditional = recognise(lambda f: given(f).variance, (link, *ELEMENTARY), answers.f)
             return ConditionalVariance(conditional, WITH_VARIANCE[line.link], line.scale, line.offset)  # (2.10b)
-        second = recognise(second_moment, (link, *ELEMENTARY), answers.f)
-        return TotalVariance((Affine(link, 1.0, -centre) if centre else link,), (second,))  # (2.10)
+        mean, about = _centred(link, given, centre)
+
+        def second_moment(f: Tensor) -> Tensor:
+            y = given(f)
+            return y.variance + (y.mean - about) ** 2
+
+        return TotalVariance((mean,), (recognise(second_moment, (mean, *ELEMENTARY), answers.f),))  # (2.10)
 
     def exceeds(t: float) -> ExpectedLink:
         check()
         return tail_of(given, answers.f)(t)
 
     return Likelihood(name, ExpectedLink((link,)), variance, exceeds, near=near)
+
+
+def _centred(link: Link, given: Given, centre: float) -> tuple[Link, float]:
+    """E[y|f] less a number, and the number. It is subtracted before integration: a sum of large values is rounded."""
+    if isinstance(link, Affine):
+        return Affine(link.link, link.scale, 0.0), link.offset
+    if isinstance(link, Quadrature) and centre:
+        return Quadrature(lambda f: given(f).mean - centre), centre
+    return link, 0.0
 
 
 def _nearest_to_zero(values: Float[Tensor, " k"]) -> float:

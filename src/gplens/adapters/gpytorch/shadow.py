@@ -19,6 +19,9 @@ CACHES = {"_memoize_cache": dict, "prediction_strategy": type(None)}
 """Attributes in which GPyTorch keeps results between predictions, and the type of an empty one."""
 CONTAINERS = (dict, OrderedDict, list)
 """Types whose contents are copied with a module, and restored after a prediction of the live one."""
+COLLECTIONS = (*CONTAINERS, tuple)
+LEAVES = (bool, type(None), str, int, float, Tensor, Parameter, torch.Size)
+"""Types of values in which there is no module: most of a module's attributes."""
 
 
 def shadow(module: M) -> M:
@@ -63,14 +66,16 @@ def _copied(value: Any, copies: dict[int, Any]) -> Any:
 def reachable_modules(module: Module) -> list[Module]:
     """The module and all modules in its attributes, also in plain lists, tuples and dictionaries."""
     visited: dict[int, Any] = {}
-    waiting: list[Any] = [module]
-    while waiting:
-        value = waiting.pop()
-        if id(value) in visited or type(value) in (str, int, float, bool):
+    modules: list[Module] = []
+    found: list[Any] = [module]
+    for value in found:  # which grows
+        kind: Any = type(value)
+        if kind in LEAVES or (kind in COLLECTIONS and not value) or (key := id(value)) in visited:
             continue
-        visited[id(value)] = value
-        if isinstance(value, Module):
-            waiting.extend(vars(value).values())
-        elif type(value) in (*CONTAINERS, tuple):
-            waiting.extend(value.values() if isinstance(value, dict) else value)
-    return [value for value in visited.values() if isinstance(value, Module)]
+        visited[key] = value
+        if kind in COLLECTIONS:
+            found += value.values() if kind in (dict, OrderedDict) else value
+        elif isinstance(value, Module):
+            modules.append(value)
+            found += value.__dict__.values()
+    return modules

@@ -20,6 +20,7 @@ from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
 from gplens.links import OneVsRest, ProbitMixture
 from gplens.processes.posterior import Posterior
+from gplens.processes.process import Marginals
 from gplens.processes.stack import Stack
 
 FIVE_ERRORS = ProbitMixture(tuple(COEFS.ravel().tolist()), tuple((1 / (2 * LAMBDAS.ravel() ** 2)).tolist()))
@@ -84,15 +85,15 @@ def _read_latent(model: Any, points: Float[Tensor, "k d"] | None) -> Latent:
 
 
 def _compare_live(
-    model: Any, latents: tuple[Latent, ...], names: tuple[str, ...], points: Float[Tensor, "k d"]
+    model: Any, latents: tuple[Latent, ...], names: tuple[str, ...], points: Float[Tensor, "k d"], at: Marginals
 ) -> tuple[str, ...]:
     """Latent means and variances of every binary classifier, and predict_proba, which a subclass may have changed."""
     binary, now = _binary(model), class_names(model.classes_)
     if len(binary) != len(latents) or now != names:
         raise ValueError(f"expected a classifier of {list(names)}, got one of {list(now)}.")
     notes, columns = [], []
-    for (posterior, prior), classifier in zip(latents, binary, strict=True):
-        m, v = posterior.m(points)[:, 0], posterior.v(points)[:, 0]
+    for i, ((_, prior), classifier) in enumerate(zip(latents, binary, strict=True)):
+        m, v = at.m[:, i, 0], at.v[:, i, 0]
         host_m, host_v = predict(classifier.latent_mean_and_variance, classifier, points)
         worst_m = compare("latent mean", m, host_m, host_m.abs().max() + prior.size.sqrt())
         worst_v = compare("latent variance", v, host_v, prior.size)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from gplens.adapters.reading import Reading, read_host, read_model
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
+from gplens.processes.process import Marginals
 from gplens.processes.transformed import AffineMap, Transformed
 
 ARITHMETIC, ROUNDING = 1e-3, 1e-8
@@ -36,7 +37,7 @@ def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
     total = reduce(AffineMap.then, maps)
     inner = read_host(steps[-1], None if points is None else total(points))
 
-    def compare_live(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+    def compare_live(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         if [id(step) for step in _steps_of(model)] != [id(step) for step in steps]:
             raise ValueError("expected the steps that were read, got a Pipeline with other steps.")
         x = points
@@ -46,7 +47,7 @@ def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
             x = affine(x)
             limit = torch.minimum(ARITHMETIC * size + ROUNDING * cancelling, size)
             compare(f"{type(step).__name__} output", x, host, limit)
-        return inner.compare(x)
+        return inner.compare(x, at)  # the marginals at x are those at points
 
     process, name = Transformed.through(inner.process, total), f"Pipeline of {inner.model}"
     compare_all = noticing_changes(compare_live, *steps[:-1])

@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.reading import check_columns, check_unchanged, compare_numbers
+from gplens.adapters.reading import Compare, check_columns, check_unchanged, compare_numbers
+from gplens.processes.process import Marginals
 
 SAME = 1e-6
 """Largest difference to what the host predicts, relative to the prior's scale. Observed in the tests: 6e-9."""
@@ -17,8 +18,6 @@ HINT = (
     "A subclass may have changed predict(), fitted attributes may have been changed by hand (fit the model again), or "
     "the adapter misreads the model."
 )
-
-Compare = Callable[[Float[Tensor, "k d"]], tuple[str, ...]]
 
 
 def predict(method: Callable[[Any], Any], model: Any, points: Float[Tensor, "k d"]) -> tuple[Tensor, ...]:
@@ -54,10 +53,10 @@ def noticing_changes(compare_live: Compare, *models: Any) -> Compare:
     """
     before = [learned(model) for model in models]
 
-    def compare_all(points: Float[Tensor, "k d"]) -> tuple[str, ...]:
+    def compare_all(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         for model, numbers in zip(models, before, strict=True):
             check_unchanged(type(model).__name__, numbers, learned(model))
-        return compare_live(points)
+        return compare_live(points, at)
 
     return compare_all
 

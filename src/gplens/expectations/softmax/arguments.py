@@ -43,7 +43,7 @@ def check_numbers(m: Tensor, v: Tensor) -> None:
 def check_tolerance(tolerance: float) -> None:
     """A tolerance that double precision can keep."""
     if not 1e-12 <= tolerance <= 1e-2:
-        raise ValueError(f"tolerance must be in [1e-12, 1e-2], got {tolerance!r}. The default is 1e-9.")
+        raise ValueError(f"expected a tolerance in [1e-12, 1e-2], got {tolerance!r}; leave it out for 1e-9.")
 
 
 def check_weights(a: Tensor, m: Tensor) -> None:

@@ -1,11 +1,15 @@
 """What is said about a g whose moments were not reached."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.links.moments.resolution import COUNTS as COEFFICIENTS
 
+FAR = (10.5, 13.0, 17.0, 23.0, 31.0)
+"""Deviations at which g is looked at once. If it matters there, events of a probability below 1e-19 decide."""
 REMEDY = (
     "Use a link with its own moments (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
     "defined everywhere and smooth to its second derivative (no relu, abs, clamp or step; torch's softplus "
@@ -45,6 +49,32 @@ def pair_failure(
         f"m={m[worst].item():.6g}, v={v[worst].item():.6g} (the worst of {m.numel()} among {of} nodes) with "
         f"{COEFFICIENTS[-1]} coefficients. Error bars need a third derivative. {REMEDY}"
     )
+
+
+def check_far(
+    g: Callable[[Tensor], Tensor],
+    m: Float[Tensor, " e"],
+    sd: Float[Tensor, " e"],
+    size: Float[Tensor, " e"],
+    tail: Float[Tensor, " e"],
+    tolerance: float,
+) -> None:
+    """Refuse a g that matters no more at the ends of the range, where its share of E|g| is `tail`, but does beyond."""
+    z = m.new_tensor([*FAR, *(-z for z in FAR)])
+    try:
+        with torch.no_grad():
+            values = g(m[:, None] + sd[:, None] * z).abs()
+    except ValueError:  # of a distribution whose parameters are not valid that far out
+        return
+    share = (values * torch.exp(-(z**2) / 2)).nan_to_num(nan=0.0, posinf=0.0).amax(1)  # an overflow tells nothing
+    far = (share > tolerance * size) & (tail <= tolerance) & (size > 0)
+    if bool(far.any()):
+        i = int((share / size).where(far, 0).argmax())
+        raise QuadratureError(
+            f"expected a g whose moments come from |f - m| < 9 sd, got one whose values further out, times their "
+            f"density of less than 1e-19, are {float(share[i] / size[i]):.1e} E|g|, at m={m[i].item():.6g}, "
+            f"v={sd[i].item() ** 2:.6g}. {REMEDY}"
+        )
 
 
 def check_finite_moments(

@@ -18,7 +18,7 @@ Accuracy in float64: 5e-12 for every v >= 0 (checked to v = 400, |m| = 600), rel
 In float32 rounding dominates.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import asinh
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ class Logistic(NamedTuple):
     """What (2.6) and (2.7) take of a link."""
 
     at: Callable[[Float[Tensor, "b q"]], Moments]
-    """g, g', g'' at points."""
+    """g, g', g'' at points below 700, which those of (2.6) for m <= 0 are."""
     sharp: Callable[[Float[Tensor, "b q"], Float[Tensor, "b 1"]], Moments]
     """The Gaussian moments of the sharp limit G for a mean and an sd."""
     tilted: Callable[[Float[Tensor, "b q"], Float[Tensor, "b 1"]], Moments]
@@ -71,17 +71,18 @@ def expect(m: Batch, v: Batch, link: Logistic) -> Moments:
     means, variances = -m.reshape(-1).abs(), v.reshape(-1)
     deviations, wide, tilt = variances.sqrt(), variances > SWITCH, means < -variances / 2
     out = m.new_empty(3, m.numel())
-    for far in (False, True):
-        z, w_z = gaussian_nodes(m, Z_FAR if far else Z_END)
-        for rows in _blocks(~wide & ((means < FAR) == far)):
-            out[:, rows] = _average(link.at(means[rows, None] + deviations[rows, None] * z), w_z)  # (2.6)
-        L, w_L = logistic_nodes(m, L_FAR if far else L_END)
-        for rows in _blocks(wide & ~tilt & ((means < FAR) == far)):
-            out[:, rows] = _average(link.sharp(means[rows, None] - L, deviations[rows, None]), w_L)  # (2.7)
-        shifted = -(means + variances)
-        for rows in _blocks(wide & tilt & ((shifted < FAR) == far)):
-            average = _average(link.tilted(shifted[rows, None] - L, deviations[rows, None]), w_L)
-            out[:, rows] = torch.exp(means[rows] + variances[rows] / 2) * average  # (2.7d)
+    distant = means < FAR
+    for rows, far in _blocks(~wide, distant):
+        z, w = gaussian_nodes(m, Z_FAR if far else Z_END)
+        out[:, rows] = _average(link.at(means[rows, None] + deviations[rows, None] * z), w)  # (2.6)
+    for rows, far in _blocks(wide & ~tilt, distant):
+        L, w = logistic_nodes(m, L_FAR if far else L_END)
+        out[:, rows] = _average(link.sharp(means[rows, None] - L, deviations[rows, None]), w)  # (2.7)
+    shifted = -(means + variances)
+    for rows, far in _blocks(wide & tilt, shifted < FAR):
+        L, w = logistic_nodes(m, L_FAR if far else L_END)
+        average = _average(link.tilted(shifted[rows, None] - L, deviations[rows, None]), w)
+        out[:, rows] = torch.exp(means[rows] + variances[rows] / 2) * average  # (2.7d)
     left = Moments(*out)
     right = link.reflected(-means, left)
     here = m.reshape(-1) > 0
@@ -121,8 +122,14 @@ def _integers(end: float, like: Tensor) -> Float[Tensor, " q"]:
     return torch.arange(-count, count + 1, dtype=like.dtype, device=like.device)
 
 
-def _blocks(mask: Tensor) -> tuple[Tensor, ...]:
-    return mask.nonzero().squeeze(-1).split(BLOCK)
+def _blocks(mask: Tensor, far: Tensor) -> Iterator[tuple[Tensor, bool]]:
+    """The elements of the mask that are not far, and those that are, in blocks; nothing where there is none."""
+    if not bool(mask.any()):
+        return
+    for side, which in ((False, mask & ~far), (True, mask & far)):
+        rows = which.nonzero().squeeze(-1)
+        for block in rows.split(BLOCK) if rows.numel() else ():
+            yield block, side
 
 
 def _average(points: Moments, w: Float[Tensor, " q"]) -> Float[Tensor, "3 b"]:

@@ -1,0 +1,155 @@
+"""The live torch module: left as it was after every prediction, and refused if it is not the one that was read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from operator import is_
+from typing import Any, final
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from gplens.adapters.gpytorch.shadow import CACHES, CONTAINERS, reachable_modules
+from gplens.adapters.reading import check_unchanged
+from gplens.processes.process import Process
+
+
+@contextmanager
+def undisturbed(module: Module) -> Iterator[list[Module]]:
+    """The live module in evaluation mode and without caches; afterwards all its attributes are as they were.
+
+    Yields the module and all modules in its attributes.
+    """
+    parts = reachable_modules(module)
+    attributes = [part.__dict__.copy() for part in parts]
+    containers = [value for saved in attributes for value in saved.values() if type(value) in CONTAINERS]
+    contents = _entries(containers)
+    buffers = [(buffer, buffer.detach().clone()) for buffer in _buffers(parts)]
+    try:
+        with torch.random.fork_rng(devices=[]):
+            for part in parts:
+                for name in CACHES:
+                    if name in part.__dict__:
+                        part.__dict__[name] = CACHES[name]()
+            if type(module).eval is not Module.eval or True in [part.training for part in parts]:
+                module.eval()
+            yield parts
+    finally:
+        for part, saved in zip(parts, attributes, strict=True):
+            _set_attributes(part.__dict__, saved)
+        _restore(containers, contents)
+        for buffer, saved in buffers:
+            if not torch.equal(buffer, saved):
+                buffer.data.copy_(saved)
+
+
+def _set_attributes(attributes: dict[str, Any], saved: dict[str, Any]) -> None:
+    attributes.update(saved)
+    if len(attributes) != len(saved):
+        for name in [name for name in attributes if name not in saved]:
+            del attributes[name]
+
+
+def _buffers(parts: list[Module]) -> list[Tensor]:
+    return [buffer for part in parts for buffer in part._buffers.values() if buffer is not None]
+
+
+def _entries(containers: list[Any]) -> list[list[Any]]:
+    """The entries of each list; the keys of each dictionary, and then its values. Most are empty tables of hooks."""
+    return [[] if not c else [*c] if type(c) is list else [*c, *c.values()] for c in containers]
+
+
+def _restore(containers: list[Any], contents: list[list[Any]]) -> None:
+    """Write containers in which an entry was added, removed or exchanged."""
+    now = _entries(containers)
+    before, after = ([entry for part in parts for entry in (*part, containers)] for parts in (contents, now))
+    if len(before) == len(after) and all(map(is_, before, after)):
+        return
+    for container, entries, entries_now in zip(containers, contents, now, strict=True):
+        if [id(entry) for entry in entries] == [id(entry) for entry in entries_now]:
+            continue
+        half = len(entries) // 2
+        container.clear()
+        if type(container) is list:
+            container.extend(entries)
+        else:
+            container.update(zip(entries[:half], entries[half:], strict=True))
+
+
+def reference(module: Module) -> Tensor:
+    """An empty tensor with the precision and device in which a module computes: float64 if it has no parameters."""
+    learned = (parameter for parameter in module.parameters() if parameter.is_floating_point())
+    return next(learned, torch.empty(0, dtype=torch.float64)).new_empty(0)
+
+
+@final
+class Snapshot:
+    """What a fitted module had learned when it was read, and what the host has computed from it since.
+
+    GPyTorch keeps its factorisations between predictions. Those of a comparison are kept here, not in the user's model,
+    and serve the next comparison as long as every tensor and every number in an attribute is the same. The rest of a
+    prediction is computed anew: the prior at the points and k(x, Z), in which any other change of the prior shows.
+    That holds for kernels that were read as formulas. One that calls the model's own code changes with it, so that
+    only the factorisation of now can tell; nothing is kept then.
+    """
+
+    def __init__(self, module: Any, process: Process) -> None:
+        self.keeps = not process.autograd
+        with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
+            self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
+            self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
+            self.reference = reference(module)
+        self.numbers: list[Any] = []
+        self.caches: list[dict[str, Any]] = []
+
+    @contextmanager
+    def predicting(self, module: Any) -> Iterator[Tensor]:
+        """The live module in evaluation mode, refused if its tensors have changed; afterwards it is as it was.
+
+        Yields its `reference`.
+        """
+        with undisturbed(module) as parts:
+            same = self._same(_tensors(module, parts))
+            if not same:
+                check_unchanged(type(module).__name__, self.tensors, _named_tensors(module))
+            numbers = _numbers(parts)
+            if self.keeps and same and numbers == self.numbers:
+                for part, caches in zip(parts, self.caches, strict=True):
+                    for name, cache in caches.items():
+                        part.__dict__[name] = cache.copy() if type(cache) is dict else copy(cache)
+            yield self.reference if same else reference(module)
+            self.numbers = numbers
+            self.caches = [{name: part.__dict__[name] for name in CACHES if name in part.__dict__} for part in parts]
+
+    def _same(self, now: list[Tensor]) -> bool:
+        """Whether all tensors are those of then, in the same order and precision."""
+        if [tensor.dtype for tensor in now] != [tensor.dtype for tensor in self.in_order]:
+            return False
+        return all(map(torch.equal, self.in_order, now))
+
+
+def _named_tensors(module: Any) -> dict[str, Tensor]:
+    """All that a fitted module has learned: parameters, buffers and training data."""
+    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    for name in ("train_inputs", "train_targets"):
+        data = getattr(module, name, None)
+        tensors |= {f"{name}[{i}]": part for i, part in enumerate((data,) if isinstance(data, Tensor) else data or ())}
+    return tensors
+
+
+def _tensors(module: Any, parts: list[Module]) -> list[Tensor]:
+    """The same without their names, and those of modules in plain lists."""
+    data = [getattr(module, name, None) for name in ("train_inputs", "train_targets")]
+    tensors = [part for given in data for part in ((given,) if isinstance(given, Tensor) else given or ())]
+    for part in parts:
+        tensors += [parameter for parameter in part._parameters.values() if parameter is not None]
+    return tensors + _buffers(parts)
+
+
+def _numbers(parts: list[Module]) -> list[Any]:
+    """The numbers and texts in the attributes of modules, and which modules they are."""
+    return [
+        (id(part), {name: value for name, value in part.__dict__.items() if type(value) in (bool, int, float, str)})
+        for part in parts
+    ]

@@ -1,0 +1,74 @@
+"""The live model is asked for its prediction whatever its points, parameters and settings are, and left as it was."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gpytorch
+import pytest
+import torch
+from gpytorch import settings
+from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.means import ConstantMean
+from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
+from gpytorch_models import Exact, Sparse
+
+import gplens
+from gplens.estimators.likelihoods import LogPoisson
+
+
+def sparse(strategy: Any = VariationalStrategy, inducing: int = 12, dtype: torch.dtype = torch.float64) -> Sparse:
+    draw = torch.Generator().manual_seed(0)
+    Z = torch.randn(inducing, 3, generator=draw).to(dtype)
+    model = Sparse(Z, ScaleKernel(MaternKernel(2.5)), ConstantMean(), strategy=strategy).to(dtype).eval()
+    q = model.variational_strategy._variational_distribution
+    q.variational_mean.data = torch.randn(inducing, generator=draw).to(dtype)
+    q.chol_variational_covar.data.mul_(0.01)
+    model.variational_strategy.variational_params_initialized.fill_(1)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("strategy", "dtype"),
+    [
+        (VariationalStrategy, torch.float32),
+        (VariationalStrategy, torch.float64),
+        (UnwhitenedVariationalStrategy, torch.float64),
+    ],
+)
+def test_points_that_coincide(strategy: Any, dtype: torch.dtype) -> None:
+    """The covariance of the prediction at x, x0 = x and half-way between them has no Cholesky factor of its own."""
+    model = sparse(strategy, dtype=dtype)
+    x = model.variational_strategy.inducing_points[:1].detach()
+    prepared = gplens.read(model, LogPoisson())
+    e = gplens.explain(prepared, x, baseline=x)
+    assert float(e.values.abs().max()) == 0.0
+
+
+@pytest.mark.parametrize("inducing", [12, 300])
+def test_settings_are_as_they_were(inducing: int) -> None:
+    """Small matrices are evaluated at once, large ones lazily; the user's own settings come back."""
+    prepared = gplens.read(sparse(inducing=inducing), LogPoisson())
+    with settings.trace_mode(False), settings.lazily_evaluate_kernels(False):
+        gplens.explain(prepared, torch.ones(1, 3), baseline=0.0)
+        assert settings.lazily_evaluate_kernels.off()
+        assert settings.trace_mode.off()
+    assert settings.lazily_evaluate_kernels.on()
+
+
+def counted_exact() -> Exact:
+    x = torch.linspace(-1, 1, 8).double()[:, None].expand(-1, 3)
+    return Exact(x, x[:, 0].sin(), GaussianLikelihood().double(), ScaleKernel(RBFKernel()), ConstantMean())
+
+
+@pytest.mark.parametrize("make", [sparse, counted_exact])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_parameter_that_is_an_integer(make: Callable[[], gpytorch.models.GP], dtype: torch.dtype) -> None:
+    """It is the first one, and says nothing of the precision of the model."""
+    model = make().to(dtype).eval()
+    steps = torch.nn.Parameter(torch.tensor([7]), requires_grad=False)
+    model._parameters = {"steps": steps, **model._parameters}
+    assert next(model.parameters()).dtype == torch.int64
+    e = gplens.explain(model, 0.3 * torch.ones(1, 3), baseline=0.0, target=gplens.targets.Latent())
+    assert float(e.gap.abs().max()) < 1e-6
+    assert str(dtype) in " ".join(e.provenance.notes)
