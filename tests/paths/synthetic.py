@@ -66,7 +66,10 @@ class Synthetic(Integrand):
         chosen = rows.tolist()
         stated = None if self.stated is None else [self.stated[row] for row in chosen]
         return replace(
-            self, functions=[self.functions[row] for row in chosen], lengths=[self.lengths[row] for row in chosen], stated=stated
+            self,
+            functions=[self.functions[row] for row in chosen],
+            lengths=[self.lengths[row] for row in chosen],
+            stated=stated,
         )
 
     def sums(self, rows: Tensor, t: Tensor, weights: Tensor) -> Tensor:

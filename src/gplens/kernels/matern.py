@@ -62,7 +62,9 @@ class Matern52(Stationary):
         s = torch.mul(r2, 5, out=new(r2)).sqrt_()
         e = torch.neg(s, out=new(r2)).exp_()
         linear = torch.add(s, 1, out=new(r2)).mul_(e)
-        return s.square_().mul_(e).div_(3).add_(linear), linear.mul_(-5 / 6)  # in this order: the profile needs `linear`
+        return s.square_().mul_(e).div_(3).add_(linear), linear.mul_(
+            -5 / 6
+        )  # in this order: the profile needs `linear`
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(5) * r2.sqrt()

@@ -16,7 +16,7 @@ of 1e-6; other tolerances scale it by the order of the error, tolerance^(1/n). R
 nodes that are used. Kernels that are not analytic begin with 15 nodes, which a larger rule keeps."""
 NESTED = (15, 31)
 """Numbers of nodes that are kept by the next attempt."""
-NEXT = {9: 31, 11: 31, 15: 31, 31: 63}
+NEXT = {9: 15, 11: 15, 15: 31, 31: 63}
 """Nodes of the next attempt at a panel. The panels of 15 nodes and more are nested (4.7): none is evaluated twice."""
 FIRST_OF_HALVES, LAST_OF_HALVES = 15, 31
 """Nodes of the first and last attempt at a panel that was halved, as one with a kink is again and again."""
@@ -83,12 +83,10 @@ def _first_nodes(integrand: Integrand, tolerance: float, panels: Int[Tensor, " b
         return torch.full_like(panels, 15)
     limits = [reach * (tolerance / 1e-6) ** (1 / (count - 1)) for count, reach in REACHES.items()]
     length = integrand.length / panels
-    return torch.tensor([*REACHES, 31])[torch.bucketize(length, length.new_tensor(limits))]
+    return torch.tensor([*REACHES, 31])[torch.bucketize(length, length.new_tensor(limits))].clamp(integrand.least_nodes)
 
 
-def allowed_error(
-    integrand: Integrand, values: Float[Tensor, "b o d"], tolerance: float
-) -> Float[Tensor, "b o"]:
+def allowed_error(integrand: Integrand, values: Float[Tensor, "b o d"], tolerance: float) -> Float[Tensor, "b o"]:
     """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), plus the target's floor."""
     largest = torch.maximum(integrand.change.abs(), values.abs().amax(2))
     return tolerance * (largest + integrand.rounding) + integrand.floor

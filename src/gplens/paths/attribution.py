@@ -55,9 +55,7 @@ def attribute(
         return _averaged_over_baselines(question, rule, x, baselines, scratch)
     baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
     blocks = zip(x.split(block), baseline_blocks, strict=True)
-    return _written_in_place(
-        (_averaged_over_baselines(question, rule, *rows, scratch) for rows in blocks), x.shape[0]
-    )
+    return _written_in_place((_averaged_over_baselines(question, rule, *rows, scratch) for rows in blocks), x.shape[0])
 
 
 def rows_of_a_block(question: Question, baselines: int) -> int:

@@ -14,7 +14,7 @@ from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, jo
 from gplens.paths.nested import INTERPOLATING, NestedRule, nested_rule
 from gplens.paths.panel_nodes import NodePart, NodeWeights, PanelNodes
 from gplens.paths.panels import Panels
-from gplens.paths.pieces import SteepPanels, is_steep
+from gplens.paths.pieces import NodeValues, SteepPanels, is_steep
 from gplens.processes.process import Marginals
 
 KEPT_BLOCKS = 4
@@ -129,6 +129,11 @@ class PathGradient(Integrand):
         return self.process.smooth
 
     @property
+    def least_nodes(self) -> int:
+        """Logits of classes differ along most paths by more than the polynomials of the smallest rules describe."""
+        return 15 if self.expectation.independent else 9
+
+    @property
     def kinks(self) -> Float[Tensor, "b k"]:
         return self._kinks
 
@@ -147,33 +152,35 @@ class PathGradient(Integrand):
         blocks = torch.arange(panels.owner.shape[0]).split(size)
         return joined_sums([self._sums_of_block(panels.take(block), rule, tolerance, None) for block in blocks])
 
-    def _sums_of_block(
-        self, panels: Panels, rule: NestedRule, tolerance: float, kept: KeptNodes | None
-    ) -> PanelSums:
+    def _sums_of_block(self, panels: Panels, rule: NestedRule, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         parts = kept.parts if isinstance(kept, PanelNodes) else ()
         if not parts:
             self.scratch.reset()
         evaluated = sum(part.count for part in parts)
         nodes = PanelNodes((*parts, self._evaluated(panels, rule.t[evaluated:])))
-        weights = NodeWeights.of(nodes.by_m(), nodes.by_v(), rule)
-        steep, missed = is_steep(self.expectation, nodes), None
-        if bool(steep.any()):
-            missed = weights.by_m.new_zeros(steep.shape[0], len(self.outputs))
-            missed[steep] = self._on_pieces(weights, nodes, steep, rule, tolerance)
-        d = panels.width[:, None] * self.d[panels.owner]
-        sums = self._pulled_back(nodes, weights, d)
+        weights, missed = self._weights(nodes, rule, tolerance)
+        sums = self._pulled_back(nodes, weights, panels.width[:, None] * self.d[panels.owner])
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
 
-    def _on_pieces(
-        self, weights: NodeWeights, nodes: PanelNodes, steep: Bool[Tensor, " s"], rule: NestedRule, tolerance: float
-    ) -> Float[Tensor, "k o"] | float:
-        """Replace the weights on steep panels by those of sums over pieces; return the part that these miss."""
+    def _weights(
+        self, nodes: PanelNodes, rule: NestedRule, tolerance: float
+    ) -> tuple[NodeWeights, Float[Tensor, "s o"] | None]:
+        """The weights of m and v at the nodes of panels, and the part of the sums that pieces miss where psi is steep."""
+        steep = is_steep(self.expectation, nodes)
+        if not bool(steep.any()):
+            return NodeWeights.of(self.expectation.jet(nodes, self.outputs), rule.channels[None]), None
+        missed = nodes.m.new_zeros(steep.shape[0], len(self.outputs))
         if rule.t.shape[0] > INTERPOLATING:
-            return torch.inf  # settled on halves of the panel
+            missed[steep] = torch.inf  # settled on halves of the panel
+            return NodeWeights.of(self.expectation.jet(nodes, self.outputs), rule.channels[None]), missed
         m, v = nodes.m[steep], nodes.v[steep]
         pieces = SteepPanels(self.expectation, self.outputs, m, v, rule, tolerance).sums()
-        weights.replace_by_moments(steep, pieces.by_m, pieces.by_v, rule)
-        return pieces.missed
+        missed[steep] = pieces.missed
+        on_pieces = NodeWeights.of_moments(pieces.by_m, pieces.by_v, rule)
+        if bool(steep.all()):
+            return on_pieces, missed
+        jet = self.expectation.jet(NodeValues(nodes.m[~steep], nodes.v[~steep]), self.outputs)
+        return NodeWeights.merged(steep, on_pieces, NodeWeights.of(jet, rule.channels[None])), missed
 
     def _pulled_back(
         self, marginals: Marginals, weights: NodeWeights, d: Float[Tensor, "s d"]
@@ -199,7 +206,8 @@ class PathGradient(Integrand):
         if self.shared:
             nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
         part = self._part(self.directions, self.x0, nodes, t.shape[0], rows.shape[0])
-        values = part.jet.value[..., t.shape[0] :]
+        m, v = part.marginals.m[..., t.shape[0] :], part.marginals.v[..., t.shape[0] :]
+        values = self.expectation.jet(NodeValues(m, v), self.outputs).value
         start = values[self.rows :, :, 0] if self.shared else values[:, :, 1]
         self._targets = self._finished(values[: self.rows, :, 0], start)
         return part
@@ -208,7 +216,7 @@ class PathGradient(Integrand):
         self, d: Float[Tensor, "e d"], x0: Float[Tensor, "#e d"], nodes: Float[Tensor, "e p"], count: int, panels: int
     ) -> NodePart:
         marginals = self.process.along(Line(x0, d, nodes, self.scratch))
-        return NodePart(marginals, self.expectation.jet(marginals, self.outputs), count, torch.arange(panels))
+        return NodePart(marginals, count, torch.arange(panels))
 
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
@@ -217,12 +225,11 @@ class PathGradient(Integrand):
         size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1], weights.shape[1] * len(self.outputs)))
         blocks = []
         for block in torch.arange(rows.shape[0]).split(size):
-            lines, w = rows[block], weights[block][:, :, None, None]
+            lines = rows[block]
             x0 = self.x0 if self.shared else self.x0[lines]
             self.scratch.reset()
             part = self._part(self.d[lines], x0, t[block], t.shape[1], lines.shape[0])
-            by_v = None if part.jet.by_v is None else w * part.jet.by_v[:, None]
-            node_weights = NodeWeights(w * part.jet.by_m[:, None], by_v)
+            node_weights = NodeWeights.of(self.expectation.jet(part.marginals, self.outputs), weights[block])
             blocks.append(self._pulled_back(part.marginals, node_weights, self.d[lines]))
         return torch.cat(blocks)
 

@@ -124,6 +124,11 @@ class Integrand(ABC):
         """Whether the gradient is analytic."""
 
     @property
+    def least_nodes(self) -> int:
+        """The fewest nodes of a panel that are worth trying."""
+        return 9
+
+    @property
     @abstractmethod
     def kinks(self) -> Float[Tensor, "b k"]:
         """The places t at which the gradient is known to have kinks; those outside (0, 1) do not count."""

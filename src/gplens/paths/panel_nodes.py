@@ -23,7 +23,6 @@ class NodePart:
     """Some nodes of panels, evaluated together, on lines that may be more than the panels."""
 
     marginals: Marginals
-    jet: Jet
     count: int
     """The number of nodes that have weights. The ends of the path may follow."""
     lines: Int[Tensor, " s"]
@@ -37,11 +36,11 @@ class NodePart:
     def pull_back(self, by_m: Float[Tensor, "s p c q"], by_v: Float[Tensor, "s p c q"] | None) -> Form:
         """The pull-back of weights of the panels."""
         form = self.marginals.pull_back(self._of_lines(by_m), None if by_v is None else self._of_lines(by_v))
-        return form if self.lines.shape[0] == self.jet.value.shape[0] else form.take(self.lines)
+        return form if self.lines.shape[0] == self.marginals.m.shape[0] else form.take(self.lines)
 
     def _of_lines(self, weights: Float[Tensor, "s p c q"]) -> Float[Tensor, "e p c _"]:
         """Zero, not a product with zero, on other lines and at nodes without a weight."""
-        e, nodes = self.jet.value.shape[0], self.jet.value.shape[2]
+        e, nodes = self.marginals.m.shape[0], self.marginals.m.shape[2]
         if weights.shape[3] < nodes:
             weights = torch.nn.functional.pad(weights, (0, nodes - weights.shape[3]))
         if weights.shape[0] == e:
@@ -59,22 +58,29 @@ class NodeWeights:
     """None if the target does not depend on v."""
 
     @staticmethod
-    def of(by_m: Float[Tensor, "s o c q"], by_v: Float[Tensor, "s o c q"] | None, rule: NestedRule) -> "NodeWeights":
-        """The weights of the rule times psi_m and psi_v."""
-        channels = rule.channels[:, None, None]
-        return NodeWeights(channels * by_m[:, None], None if by_v is None else channels * by_v[:, None])
+    def of(jet: Jet, channels: Float[Tensor, "#s r q"]) -> "NodeWeights":
+        """The weights of a rule times psi_m and psi_v."""
+        w = channels[:, :, None, None]
+        return NodeWeights(w * jet.by_m[:, None], None if jet.by_v is None else w * jet.by_v[:, None])
 
-    def replace_by_moments(
-        self,
-        panels: Bool[Tensor, " s"],
-        by_m: Float[Tensor, "k o c q"],
-        by_v: Float[Tensor, "k o c q"],
-        rule: NestedRule,
-    ) -> None:
-        """On some panels, from  int psi P_j dt:  m and v are interpolated from the nodes  (4.10)."""
-        self.by_m[panels] = by_m[:, None] @ rule.moments[:, None]
-        if self.by_v is not None:
-            self.by_v[panels] = by_v[:, None] @ rule.moments[:, None]
+    @staticmethod
+    def of_moments(by_m: Float[Tensor, "s o c q"], by_v: Float[Tensor, "s o c q"], rule: NestedRule) -> "NodeWeights":
+        """From  int psi P_j dt:  m and v are interpolated from the nodes  (4.10)."""
+        return NodeWeights(*(part[:, None] @ rule.moments[:, None] for part in (by_m, by_v)))
+
+    @staticmethod
+    def merged(chosen: Bool[Tensor, " s"], inside: "NodeWeights", outside: "NodeWeights") -> "NodeWeights":
+        """Those of the chosen panels, and those of the others."""
+
+        def placed(a: Tensor, b: Tensor) -> Tensor:
+            out = a.new_empty(chosen.shape[0], *a.shape[1:])
+            out[chosen], out[~chosen] = a, b
+            return out
+
+        by_v = None
+        if inside.by_v is not None:
+            by_v = placed(inside.by_v, torch.zeros_like(outside.by_m) if outside.by_v is None else outside.by_v)
+        return NodeWeights(placed(inside.by_m, outside.by_m), by_v)
 
 
 @final
@@ -90,7 +96,7 @@ class PanelNodes(Marginals, KeptNodes):
         return sum(part.count for part in self.parts)
 
     def take(self, chosen: Bool[Tensor, " s"]) -> "PanelNodes | None":
-        if int(chosen.sum()) < WORTH_KEEPING * max(part.jet.value.shape[0] for part in self.parts):
+        if int(chosen.sum()) < WORTH_KEEPING * max(part.marginals.m.shape[0] for part in self.parts):
             return None
         return PanelNodes(tuple(replace(part, lines=part.lines[chosen]) for part in self.parts))
 
@@ -106,15 +112,6 @@ class PanelNodes(Marginals, KeptNodes):
             nodes = slice(first, first + part.count)
             form, first = form + part.pull_back(wm[..., nodes], None if wv is None else wv[..., nodes]), nodes.stop
         return form
-
-    def by_m(self) -> Float[Tensor, "s o c q"]:
-        """psi_m at the nodes."""
-        return _joined([part.of_panels(part.jet.by_m) for part in self.parts])
-
-    def by_v(self) -> Float[Tensor, "s o c q"] | None:
-        """psi_v at the nodes; None if the target does not depend on v."""
-        partials = [part.of_panels(part.jet.by_v) for part in self.parts if part.jet.by_v is not None]
-        return _joined(partials) if partials else None
 
 
 def _joined(parts: list[Float[Tensor, "s *c _"]]) -> Float[Tensor, "s *c q"]:
