@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from gplens.adapters.numbers import as_int
-from gplens.paths.adaptive import Adaptive, allowed_error
+from gplens.paths.adaptive import Adaptive
 from gplens.paths.integrand import Integral, Integrand, Rule
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
+from gplens.paths.refinement import allowed_error
 
 __all__ = [
     "Adaptive",

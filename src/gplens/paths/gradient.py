@@ -1,37 +1,26 @@
 """The gradient of a target along the lines from baselines to inputs, in blocks of rows (MATH 4.1)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
 from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
-from gplens.paths.nested import INTERPOLATING, NestedRule, nested_rule
-from gplens.paths.panel_nodes import NodePart, NodeWeights, PanelNodes
+from gplens.paths.nested import NestedRule, nested_rule
+from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
+from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels
-from gplens.paths.pieces import NodeValues, SteepPanels, is_steep
-from gplens.processes.process import Marginals
+from gplens.paths.pieces import NodeValues
 
 KEPT_BLOCKS = 4
 """A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
 ROUNDING = torch.finfo(torch.float64).eps
 """The relative rounding error of a target."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What is known of b lines before their gradients are evaluated."""
-
-    length: Float[Tensor, " b"]
-    kinks: Float[Tensor, "b k"]
-    targets: tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]] | None = None
-    """T(x) and T(x0)."""
 
 
 @final
@@ -52,7 +41,7 @@ class PathGradient(Integrand):
         x0: Float[Tensor, "#b d"],
         x: Float[Tensor, "b d"],
         scratch: Scratch | None = None,
-        known: "Known | None" = None,
+        known: Known | None = None,
     ) -> None:
         self.question, self.scratch = question, scratch or Scratch()
         self.process, self.expectation, self.outputs = question.process, question.expectation, question.outputs
@@ -158,38 +147,9 @@ class PathGradient(Integrand):
             self.scratch.reset()
         evaluated = sum(part.count for part in parts)
         nodes = PanelNodes((*parts, self._evaluated(panels, rule.t[evaluated:])))
-        weights, missed = self._weights(nodes, rule, tolerance)
-        sums = self._pulled_back(nodes, weights, panels.width[:, None] * self.d[panels.owner])
+        weights, missed = panel_weights(self.question, nodes, rule, tolerance)
+        sums = weights.sums(nodes, panels.width[:, None] * self.d[panels.owner])
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
-
-    def _weights(
-        self, nodes: PanelNodes, rule: NestedRule, tolerance: float
-    ) -> tuple[NodeWeights, Float[Tensor, "s o"] | None]:
-        """The weights of m and v at the nodes of panels, and the part of the sums that pieces miss where psi is steep."""
-        steep = is_steep(self.expectation, nodes)
-        if not bool(steep.any()):
-            return NodeWeights.of(self.expectation.jet(nodes, self.outputs), rule.channels[None]), None
-        missed = nodes.m.new_zeros(steep.shape[0], len(self.outputs))
-        if rule.t.shape[0] > INTERPOLATING:
-            missed[steep] = torch.inf  # settled on halves of the panel
-            return NodeWeights.of(self.expectation.jet(nodes, self.outputs), rule.channels[None]), missed
-        m, v = nodes.m[steep], nodes.v[steep]
-        pieces = SteepPanels(self.expectation, self.outputs, m, v, rule, tolerance).sums()
-        missed[steep] = pieces.missed
-        on_pieces = NodeWeights.of_moments(pieces.by_m, pieces.by_v, rule)
-        if bool(steep.all()):
-            return on_pieces, missed
-        jet = self.expectation.jet(NodeValues(nodes.m[~steep], nodes.v[~steep]), self.outputs)
-        return NodeWeights.merged(steep, on_pieces, NodeWeights.of(jet, rule.channels[None])), missed
-
-    def _pulled_back(
-        self, marginals: Marginals, weights: NodeWeights, d: Float[Tensor, "s d"]
-    ) -> Float[Tensor, "s r o d"]:
-        """d_k sum_q [by_m d_k m + by_v d_k v]  (4.1)."""
-        by_v = None if weights.by_v is None else weights.by_v.flatten(1, 2)
-        form = marginals.pull_back(weights.by_m.flatten(1, 2), by_v)
-        sums = form.evaluate(d.new_empty(d.shape[0], weights.by_m.shape[1] * len(self.outputs), d.shape[1]))
-        return sums.mul_(d[:, None]).unflatten(1, (-1, len(self.outputs)))
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
         """The nodes t of panels.
@@ -230,7 +190,7 @@ class PathGradient(Integrand):
             self.scratch.reset()
             part = self._part(self.d[lines], x0, t[block], t.shape[1], lines.shape[0])
             node_weights = NodeWeights.of(self.expectation.jet(part.marginals, self.outputs), weights[block])
-            blocks.append(self._pulled_back(part.marginals, node_weights, self.d[lines]))
+            blocks.append(node_weights.sums(part.marginals, self.d[lines]))
         return torch.cat(blocks)
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:

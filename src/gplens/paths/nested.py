@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -62,7 +63,7 @@ class NestedRule:
 
 
 def _differences(rules: list[Nodes]) -> Tensor:
-    pairs = zip(rules, rules[1:], strict=False)
+    pairs = pairwise(rules)
     return torch.as_tensor(np.stack([rules[0], *(higher - lower for higher, lower in pairs)]))
 
 

@@ -1,4 +1,4 @@
-"""m, v and the target at the nodes of panels, kept while a nested rule grows, and the sums over them (MATH 4.9, 4.10)."""
+"""m and v at the nodes of panels, kept while a nested rule grows, and their weights in its sums (MATH 4.9, 4.10)."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -15,6 +15,17 @@ from gplens.processes.process import Marginals
 
 WORTH_KEEPING = 0.25
 """The part of the lines of a block below which nodes are evaluated again: weights are pulled back for all its lines."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of b lines before their gradients are evaluated."""
+
+    length: Float[Tensor, " b"]
+    kinks: Float[Tensor, "b k"]
+    targets: tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]] | None = None
+    """T(x) and T(x0)."""
 
 
 @final
@@ -67,6 +78,12 @@ class NodeWeights:
     def of_moments(by_m: Float[Tensor, "s o c q"], by_v: Float[Tensor, "s o c q"], rule: NestedRule) -> "NodeWeights":
         """From  int psi P_j dt:  m and v are interpolated from the nodes  (4.10)."""
         return NodeWeights(*(part[:, None] @ rule.moments[:, None] for part in (by_m, by_v)))
+
+    def sums(self, marginals: Marginals, d: Float[Tensor, "s d"]) -> Float[Tensor, "s r o d"]:
+        """d_k sum_q [by_m d_k m + by_v d_k v]  (4.1)."""
+        (s, r, o), by_v = self.by_m.shape[:3], None if self.by_v is None else self.by_v.flatten(1, 2)
+        sums = marginals.pull_back(self.by_m.flatten(1, 2), by_v).evaluate(d.new_empty(s, r * o, d.shape[1]))
+        return sums.mul_(d[:, None]).unflatten(1, (r, o))
 
     @staticmethod
     def merged(chosen: Bool[Tensor, " s"], inside: "NodeWeights", outside: "NodeWeights") -> "NodeWeights":
