@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from gplens.adapters.numbers import as_int
-from gplens.paths.adaptive import Adaptive, allowed_error
+from gplens.paths.adaptive import Adaptive
 from gplens.paths.integrand import Integral, Integrand, Rule
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
+from gplens.paths.refinement import allowed_error
 
 __all__ = [
     "Adaptive",
@@ -47,7 +48,7 @@ class FixedRule(Rule):
         if coarse is None:
             return Integral(values, None, count, None)
         error = sums[:, 1].abs()
-        met = (error <= allowed_error(integrand, rows, values, tolerance)[..., None]).flatten(1).all(1)
+        met = (error <= allowed_error(integrand, values, tolerance)[..., None]).flatten(1).all(1)
         return Integral(values, error, count, met)
 
 

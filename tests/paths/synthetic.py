@@ -1,7 +1,7 @@
 """Integrands with known integrals, as a rule sees them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erf, exp, pi, sin, sqrt
 
 import torch
@@ -61,6 +61,16 @@ class Synthetic(Integrand):
     @property
     def length(self) -> Tensor:
         return torch.tensor(self.lengths, dtype=torch.float64)
+
+    def take(self, rows: Tensor) -> "Synthetic":
+        chosen = rows.tolist()
+        stated = None if self.stated is None else [self.stated[row] for row in chosen]
+        return replace(
+            self,
+            functions=[self.functions[row] for row in chosen],
+            lengths=[self.lengths[row] for row in chosen],
+            stated=stated,
+        )
 
     def sums(self, rows: Tensor, t: Tensor, weights: Tensor) -> Tensor:
         each = [torch.stack([f(t[s]) for f, _ in self.functions[row]], dim=1) for s, row in enumerate(rows.tolist())]

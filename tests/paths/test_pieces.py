@@ -6,15 +6,16 @@ import torch
 import gplens
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.links import Probit, Quadrature, Square
-from gplens.paths.panels import gauss_kronrod
+from gplens.paths.nested import nested_rule
 from gplens.paths.pieces import SteepPanels
 
-T = torch.as_tensor(gauss_kronrod(7)[0])
+RULE = nested_rule(15)
+T = RULE.t
 
 
 def weights(links: tuple[gplens.links.Link, ...], m: torch.Tensor, v: torch.Tensor, tolerance: float) -> torch.Tensor:
     outputs = tuple(range(m.shape[1]))
-    return SteepPanels(ExpectedLink(links), outputs, m, v, 7, tolerance).sums(kinked=False).by_m[:, 0]
+    return SteepPanels(ExpectedLink(links), outputs, m, v, RULE, tolerance).sums().by_m @ RULE.series
 
 
 def test_a_step_has_all_of_its_weight() -> None:

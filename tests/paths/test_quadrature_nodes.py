@@ -5,7 +5,9 @@ from functools import cache
 import mpmath as mp
 import numpy as np
 import pytest
+import torch
 
+from gplens.paths.nested import nested_rule
 from gplens.paths.panels import gauss_kronrod, gauss_legendre
 from gplens.rules import GaussKronrod, GaussLegendre, RiemannRight
 
@@ -104,3 +106,33 @@ def test_weights_sum_to_one(rule: GaussLegendre | GaussKronrod | RiemannRight) -
     assert coarse is None or abs(coarse.sum() - 1) < 1e-14
     assert (t >= 0).all()
     assert (t <= 1).all()
+
+
+PATTERSON_15 = (0.99383196321275502221, 0.88845923287225699889, 0.62110294673722640294, 0.22338668642896688163)
+"""The nodes that Patterson (1968) adds to seven, those above zero."""
+
+
+@pytest.mark.parametrize(("count", "degree"), [(9, 13), (11, 17), (15, 23), (31, 47), (63, 95)])
+def test_nested_rules_are_exact_for_the_degrees_that_are_known_of_them(count: int, degree: int) -> None:
+    rule = nested_rule(count)
+    t, w = (part.numpy() for part in (rule.t, rule.channels[0]))
+    for power in range(degree + 1):
+        np.testing.assert_allclose((w * (2 * t - 1) ** power).sum(), (1 - power % 2) / (power + 1), atol=2e-13)
+    assert (w > 0).all()
+
+
+def test_patterson_nodes_are_the_published_ones() -> None:
+    nodes = np.sort(np.abs(2 * nested_rule(15).t[7:].numpy() - 1))[::2]
+    np.testing.assert_allclose(nodes[::-1], PATTERSON_15, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("count", "lower"), [(31, 15), (63, 31)])
+def test_a_higher_rule_keeps_the_nodes_of_the_lower(count: int, lower: int) -> None:
+    assert torch.equal(nested_rule(count).t[:lower], nested_rule(lower).t)
+
+
+@pytest.mark.parametrize("count", [9, 11, 15, 31])
+def test_moments_of_a_polynomial_give_the_weights_of_the_rule(count: int) -> None:
+    """psi = 1 has the moments (1, 0, ...): the interpolating weights are those of the rule, for every nested rule."""
+    rule = nested_rule(count)
+    torch.testing.assert_close(rule.moments[:, 0], rule.channels, rtol=1e-12, atol=1e-14)

@@ -48,7 +48,7 @@ class Scale(Kernel):
         return self.kernel.prepare(Z)
 
     def section(self, line: Line, support: Support) -> Section:
-        return self.kernel.section(line, support).scaled(self.variance)
+        return self.kernel.scaled_section(line, support, self.variance)
 
     def along_diagonal(self, line: Line) -> Section:
         return self.kernel.along_diagonal(line).scaled(self.variance)

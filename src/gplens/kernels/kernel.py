@@ -46,7 +46,7 @@ class Kernel(ABC):
         A line passes every support point in a single feature, and hardly ever one in several.
         """
         if self.smooth or Z.shape[1] != 1:
-            return line.d.new_empty(len(line.d), 0)
+            return line.d.new_empty(line.d.shape[0], 0)
         return (Z.T - line.x0) / line.d
 
     def parts(self) -> "tuple[Kernel, ...]":
@@ -68,6 +68,10 @@ class Kernel(ABC):
     def section(self, line: Line, support: Support) -> Section:
         """k(x(t_q), z_n) along a line: values (b, q, n), and their pull-back."""
         return autograd_section(lambda x: self(x.flatten(0, 1), support.Z).unflatten(0, x.shape[:2]), line)
+
+    def scaled_section(self, line: Line, support: Support, factor: Float[Tensor, ""]) -> Section:
+        """factor * k; kernels override it if that saves a tensor of all nodes and support points."""
+        return self.section(line, support).scaled(factor)
 
     def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
         """`section` for support points that are used only once."""

@@ -7,6 +7,7 @@ from typing import final
 import torch
 
 from gplens.kernels.stationary import Stationary
+from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
 
@@ -27,10 +28,10 @@ class Matern32(Stationary):
     def slope(self, r2: Batch) -> Batch:
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
-    def jet(self, r2: Batch) -> tuple[Batch, Batch]:
-        s = sqrt(3) * r2.sqrt()
-        e = torch.exp(-s)
-        return (1 + s) * e, -1.5 * e
+    def jet(self, r2: Batch, new: New = torch.empty_like) -> tuple[Batch, Batch]:
+        s = torch.mul(r2, 3, out=new(r2)).sqrt_()
+        e = torch.neg(s, out=new(r2)).exp_()
+        return s.add_(1).mul_(e), e.mul_(-1.5)  # in this order: the profile needs e
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(3) * r2.sqrt()
@@ -57,10 +58,13 @@ class Matern52(Stationary):
         s = sqrt(5) * r2.sqrt()
         return -5 / 6 * (1 + s) * torch.exp(-s)
 
-    def jet(self, r2: Batch) -> tuple[Batch, Batch]:
-        s = sqrt(5) * r2.sqrt()
-        e = torch.exp(-s)
-        return (1 + s + s**2 / 3) * e, -5 / 6 * (1 + s) * e
+    def jet(self, r2: Batch, new: New = torch.empty_like) -> tuple[Batch, Batch]:
+        s = torch.mul(r2, 5, out=new(r2)).sqrt_()
+        e = torch.neg(s, out=new(r2)).exp_()
+        linear = torch.add(s, 1, out=new(r2)).mul_(e)
+        return s.square_().mul_(e).div_(3).add_(linear), linear.mul_(
+            -5 / 6
+        )  # in this order: the profile needs `linear`
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(5) * r2.sqrt()

@@ -46,6 +46,9 @@ class Stationary(Kernel, Profile):
     def section(self, line: Line, support: Support) -> Section:
         return self._radial(line, support).section(self)
 
+    def scaled_section(self, line: Line, support: Support, factor: Float[Tensor, ""]) -> Section:
+        return self._radial(line, support).section(self, factor)
+
     def _radial(self, line: Line, support: Support) -> Radial:
         assert support.points is not None
         return Radial.of(support.points, line)

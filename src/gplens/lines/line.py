@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.lines.pull_back import Form, Weights, embed
+from gplens.lines.scratch import Scratch
 
 
 @final
@@ -19,6 +20,15 @@ class Line:
     x0: Float[Tensor, "#b d"]
     d: Float[Tensor, "b d"]
     t: Float[Tensor, "b q"]
+    scratch: Scratch | None = None
+    """Where the large tensors of this line are; None for newly allocated ones."""
+
+    def empty(self, *shape: int) -> Tensor:
+        """An uninitialised tensor, in the scratch memory of the line if it has one."""
+        return self.d.new_empty(shape) if self.scratch is None else self.scratch.empty(shape)
+
+    def empty_like(self, tensor: Tensor) -> Tensor:
+        return self.empty(*tensor.shape)
 
     @staticmethod
     def at(X: Float[Tensor, "b d"]) -> "Line":
@@ -31,18 +41,18 @@ class Line:
 
     def columns(self, dims: Int[Tensor, " k"]) -> "Line":
         """The same line in some of the features."""
-        return Line(self.x0[:, dims], self.d[:, dims], self.t)
+        return Line(self.x0[:, dims], self.d[:, dims], self.t, self.scratch)
 
     def baseline_form(self, C: Float[Tensor, "b p"], factor: Float[Tensor, " d"]) -> Form:
         """C (factor o x0) as a form: one shared row if all rows share the baseline."""
-        if len(self.x0) == 1:
+        if self.x0.shape[0] == 1:
             return Form(shared=((C[..., None], factor * self.x0),))
         return Form(by_row=((C, factor, self.x0),))
 
     def split(self, rows: int) -> "list[Line]":
         """The same lines in blocks of `rows` rows."""
-        blocks = -(-len(self.d) // rows)
-        baselines = [self.x0] * blocks if len(self.x0) == 1 else self.x0.split(rows)
+        blocks = -(-self.d.shape[0] // rows)
+        baselines = [self.x0] * blocks if self.x0.shape[0] == 1 else self.x0.split(rows)
         return [Line(*block) for block in zip(baselines, self.d.split(rows), self.t.split(rows), strict=True)]
 
 

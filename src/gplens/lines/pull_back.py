@@ -1,11 +1,13 @@
 """What enters a pull-back, weights kept as products, and what leaves it, a linear form in the features (MATH 4.3)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from gplens.lines.scratch import New
 
 Shared = tuple[Float[Tensor, "b p _"], Float[Tensor, "_ d"]]
 
@@ -24,9 +26,9 @@ class Term:
     H: Float[Tensor, "b #a q *n"] | None
     """None stands for ones. If V is given, all a share one H."""
 
-    def times(self, h: Float[Tensor, "b 1 q *n"]) -> "Term":
+    def times(self, h: Float[Tensor, "b 1 q *n"], new: New) -> "Term":
         """Multiplied by a factor for each node and support point."""
-        return replace(self, H=h if self.H is None else self.H * h)
+        return Term(self.U, self.V, h if self.H is None else torch.mul(self.H, h, out=new(self.H)))
 
     def over_nodes(self) -> Float[Tensor, "b p n"]:
         """sum_q W, as matrix products over q."""
@@ -47,7 +49,7 @@ class Term:
         if self.V is None:
             assert self.H is not None
             return torch.einsum("bpaq,baq...->bpq...", self.U, self.H)
-        W = torch.einsum("bpaq,ban->bpqn", self.U, self.V.expand(len(self.U), -1, -1))
+        W = torch.einsum("bpaq,ban->bpqn", self.U, self.V.expand(self.U.shape[0], -1, -1))
         return W if self.H is None else W * self.H
 
 
@@ -74,13 +76,13 @@ class Weights:
     def __add__(self, other: "Weights") -> "Weights":
         return Weights(self.terms + other.terms)
 
-    def times(self, h: Float[Tensor, "b q *n"]) -> "Weights":
-        """Multiplied by a factor for each node and support point."""
-        return Weights(tuple(term.times(h[:, None]) for term in self.terms))
+    def times(self, h: Float[Tensor, "b q *n"], new: New = torch.empty_like) -> "Weights":
+        """Multiplied by a factor for each node and support point, in tensors which `new` may make."""
+        return Weights(tuple(term.times(h[:, None], new) for term in self.terms))
 
     def scaled(self, factor: Float[Tensor, ""] | float) -> "Weights":
         """Multiplied by one number."""
-        return Weights(tuple(replace(term, U=factor * term.U) for term in self.terms))
+        return Weights(tuple(Term(factor * term.U, term.V, term.H) for term in self.terms))
 
     def over_nodes(self) -> Float[Tensor, "b p n"]:
         """sum_q W."""
@@ -122,6 +124,14 @@ class Form:
     def __add__(self, other: "Form") -> "Form":
         return Form(self.shared + other.shared, self.by_row + other.by_row, self.dense + other.dense)
 
+    def take(self, rows: Int[Tensor, " k"]) -> "Form":
+        """Some of the rows."""
+        return Form(
+            tuple((C[rows], R) for C, R in self.shared),
+            tuple((C[rows], S, y[rows]) for C, S, y in self.by_row),
+            tuple(term[rows] for term in self.dense),
+        )
+
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Form":
         """A form in the features `dims`, any of them once or more, as one in all features, zero in the others."""
         return Form(
@@ -141,10 +151,10 @@ class Form:
 
     def _evaluate_shared(self, out: Float[Tensor, "bp d"]) -> None:
         """Single rows in one product, then each set of support points; everything in one if that moves less memory."""
-        thin = [term for term in self.shared if len(term[1]) == 1]
-        thick = [term for term in self.shared if len(term[1]) != 1]
+        thin = [term for term in self.shared if term[1].shape[0] == 1]
+        thick = [term for term in self.shared if term[1].shape[0] != 1]
         terms, (p, d) = ([_concatenated(thin)] if thin else []) + thick, out.shape
-        rows = sum(len(R) for _, R in terms)
+        rows = sum(R.shape[0] for _, R in terms)
         if 2 * rows * (p + d) < (len(terms) - 1) * p * d and rows * d <= CONCATENATED:
             terms = [_concatenated(terms)]
         if not terms:

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.scratch import New
+
 SYMMETRY = 1e-8
 """The largest accepted |A - A'| relative to the largest entry of A. Rounding in a solve leaves 1e-10."""
 
@@ -70,20 +72,31 @@ class Quadratic:
         """A k, given w = F k."""
         return _times(w * self.s[:, None], self.F)
 
-    def product(self, k: Float[Tensor, "b q n"]) -> "QuadraticProduct":
+    def product(self, k: Float[Tensor, "b q n"], new: New = torch.empty_like) -> "QuadraticProduct":
         """A k and k'Ak: one product with A if that keeps the digits, else two with F."""
         if self.keeps_digits:
-            A_k = _times(k[:, None], self.matrix)
-            return QuadraticProduct(A_k, (A_k * k[:, None]).sum(3))
-        w = self.whiten(k)
+            A_k = _times(k[:, None], self.matrix, new)
+            return QuadraticProduct(A_k, _row_sums(A_k, k[:, None], new))
+        w = _times(k[:, None], self.F.mT, new)
         scaled = w * self.s[:, None]
-        return QuadraticProduct(_times(scaled, self.F), (w * scaled).sum(3))
+        return QuadraticProduct(_times(scaled, self.F, new), _row_sums(w, scaled, new))
 
 
-def _times(k: Float[Tensor, "b #c q n"], matrix: Float[Tensor, "#c n r"]) -> Float[Tensor, "b #c q r"]:
+def _times(
+    k: Float[Tensor, "b #c q n"], matrix: Float[Tensor, "#c n r"], new: New = torch.empty_like
+) -> Float[Tensor, "b #c q r"]:
     """k_c matrix_c, as one matrix product per latent function instead of one per row."""
     rows = k.transpose(0, 1).flatten(1, 2)
-    return (rows @ matrix).unflatten(1, (k.shape[0], k.shape[2])).transpose(0, 1)
+    if rows.shape[0] == matrix.shape[0] == 1 and matrix.shape[1] == matrix.shape[2]:
+        product = torch.mm(rows[0], matrix[0], out=new(rows[0]))[None]
+    else:
+        product = rows @ matrix
+    return product.unflatten(1, (k.shape[0], k.shape[2])).transpose(0, 1)
+
+
+def _row_sums(a: Float[Tensor, "b #c q n"], b: Float[Tensor, "b #c q n"], new: New) -> Float[Tensor, "b c q"]:
+    """sum_n a b."""
+    return (torch.mul(a, b, out=new(a)) if a.shape == b.shape else a * b).sum(3)
 
 
 @final

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gplens.lines.line import Line, Section
 from gplens.lines.pull_back import Form, Weights
+from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
 FAR = 16.0
@@ -29,8 +30,8 @@ class Profile(ABC):
     def slope(self, r2: Batch) -> Batch:
         """dh/dr2, finite at r2 = 0."""
 
-    def jet(self, r2: Batch) -> tuple[Batch, Batch]:
-        """h and dh/dr2 together; kernels override it if the two share work."""
+    def jet(self, r2: Batch, new: New = torch.empty_like) -> tuple[Batch, Batch]:
+        """h and dh/dr2 together, in new tensors, which `new` may make; kernels override it if the two share work."""
         return self.profile(r2), self.slope(r2)
 
 
@@ -56,7 +57,7 @@ class Points:
         """Scale and centre Z. O(nd)."""
         centre, scale = Z.mean(0), scale.to(Z.dtype)
         z = (Z - centre) / scale
-        pulled, factor = (z, 1 / float(scale)) if len(scale) == 1 else (z / scale, 1.0)
+        pulled, factor = (z, 1 / float(scale)) if scale.shape[0] == 1 else (z / scale, 1.0)
         return Points(centre, scale, z, (z**2).sum(1), pulled, factor)
 
 
@@ -100,22 +101,28 @@ class Radial:
         """
         x0, d, t, z = (line.x0 - points.centre) / points.scale, line.d / points.scale, line.t, points.z
         c = (d**2).sum(1, keepdim=True)
-        if len(d) and float(c.max()) > FAR**2:
+        if d.shape[0] and float(c.max()) > FAR**2:
             nearest = (-(x0 * d).sum(1, keepdim=True) / c).nan_to_num(nan=0.0).clamp(0, 1)
             x0, t = x0 + nearest * d, t - nearest
         a = (x0**2).sum(1, keepdim=True) + points.norm2 - 2 * x0 @ z.T
         b = (x0 * d).sum(1, keepdim=True) - d @ z.T
         powers = torch.stack([torch.ones_like(t), 2 * t, t**2], dim=2)
-        r2 = powers @ torch.stack([a.expand_as(b), b, c.expand_as(b)], dim=1)
+        coefficients = torch.stack([a.expand_as(b), b, c.expand_as(b)], dim=1)
+        r2 = torch.bmm(powers, coefficients, out=line.empty(*t.shape, z.shape[0]))
         return Radial(points, line, x0, d, t, r2.clamp_(min=0))  # a sum of squares: negative values are rounding
 
-    def section(self, h: Profile) -> Section:
-        """d_k h = 2 h' (x0 + t d - z)_k / l_k, with the sum over q before any product with features (4.3)."""
-        (profile, slope), points, t = h.jet(self.r2), self.points, self.t
-        inverse = (1 / points.scale).expand(len(points.centre))
+    def section(self, h: Profile, factor: Float[Tensor, ""] | None = None) -> Section:
+        """h, or a multiple of it:  d_k h = 2 h' (x0 + t d - z)_k / l_k.
+
+        The sum over q comes before any product with features (4.3).
+        """
+        (profile, slope), points, t = h.jet(self.r2, self.line.empty_like), self.points, self.t
+        if factor is not None:
+            profile, slope = profile.mul_(factor), slope.mul_(factor)  # a jet is new: nobody else holds it
+        inverse = (1 / points.scale).expand(points.centre.shape[0])
 
         def pull_back(W: Weights) -> Form:
-            W = W.scaled(-2.0 * points.factor).times(slope)
+            W = W.scaled(-2.0 * points.factor).times(slope, self.line.empty_like)
             over_q, back = W.over_nodes(), -inverse / points.factor
             moved = Form(by_row=((W.moment(t), back * inverse, self.line.d),))
             moved = moved + Line(self.x0, self.d, t).baseline_form(over_q.sum(2), back)

@@ -8,12 +8,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.paths.blocks import numbers_of_a_path, rows_in_a_block
+from gplens.lines.scratch import Scratch
+from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
 
 TIGHTENINGS = 2
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
+
+
+FIRST_NODES = 17
+"""Nodes of the first attempt at a typical path, with its ends."""
+CHANNELS = 3
+"""Sums of a nested rule."""
 
 
 @final
@@ -43,34 +50,42 @@ def attribute(
     question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> Attribution:
     """The attributions of all inputs, each the average over its s baselines, in blocks of rows."""
-    s, d = baselines.shape[1:]
-    block = rows_in_a_block(s * numbers_of_a_path(d, len(question.outputs)))
-    if len(x) <= block:
-        return _averaged_over_baselines(question, rule, x, baselines)
-    baseline_blocks = [baselines] * -(-len(x) // block) if len(baselines) == 1 else baselines.split(block)
+    block, scratch = rows_of_a_block(question, baselines.shape[1]), Scratch()
+    if x.shape[0] <= block:
+        return _averaged_over_baselines(question, rule, x, baselines, scratch)
+    baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
     blocks = zip(x.split(block), baseline_blocks, strict=True)
-    return _written_in_place((_averaged_over_baselines(question, rule, *rows) for rows in blocks), len(x))
+    return _written_in_place((_averaged_over_baselines(question, rule, *rows, scratch) for rows in blocks), x.shape[0])
+
+
+def rows_of_a_block(question: Question, baselines: int) -> int:
+    """So many rows that their first nodes, and their integrals, fit into a block."""
+    process, outputs = question.process, len(question.outputs)
+    numbers = numbers_on_a_line(process, FIRST_NODES, CHANNELS * outputs)
+    return rows_in_a_block(baselines * max(numbers, numbers_of_a_path(process.features, outputs)))
 
 
 def _averaged_over_baselines(
-    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], scratch: Scratch
 ) -> Attribution:
     s = baselines.shape[1]
     if s == 1:
-        return _integrated(question, rule, x, baselines[:, 0])
-    x0, x = baselines.expand(len(x), -1, -1).flatten(0, 1), x.repeat_interleave(s, 0)
-    average, tolerance = _averaged(_integrated(question, rule, x, x0), s), question.tolerance
+        return _integrated(question, rule, x, baselines[:, 0], scratch)
+    x0, x = baselines.expand(x.shape[0], -1, -1).flatten(0, 1), x.repeat_interleave(s, 0)
+    average, tolerance = _averaged(_integrated(question, rule, x, x0, scratch), s), question.tolerance
     for _ in range(TIGHTENINGS):
         excess = _excess(average, question.tolerance)
         if excess is None or float(excess.max()) <= 1 or not rule.adaptive:
             break
         tolerance = max(tolerance / (2 * float(excess.max())), 1e-14)
-        average = _averaged(_integrated(replace(question, tolerance=tolerance), rule, x, x0), s)
+        average = _averaged(_integrated(replace(question, tolerance=tolerance), rule, x, x0, scratch), s)
     return _with_convergence(average, question.tolerance)
 
 
-def _integrated(question: Question, rule: Rule, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Attribution:
-    gradient = PathGradient(question, x0, x)
+def _integrated(
+    question: Question, rule: Rule, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], scratch: Scratch
+) -> Attribution:
+    gradient = PathGradient(question, x0, x, scratch)
     return Attribution(rule.integrate(gradient, question.tolerance), gradient.start, gradient.end)
 
 
@@ -110,7 +125,7 @@ def _written_in_place(blocks: Iterator[Attribution], rows: int) -> Attribution:
     """Blocks of rows as one result, each block written to its place, so that the result never exists twice."""
     whole, done = None, 0
     for block in blocks:
-        whole, size = whole or _like(block, rows), len(block.end)
+        whole, size = whole or _like(block, rows), block.end.shape[0]
         for target, tensor in zip(_tensors(whole), _tensors(block), strict=True):
             target[done : done + size] = tensor
         done += size

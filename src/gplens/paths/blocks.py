@@ -5,7 +5,7 @@ Results do not depend on the blocks: they bound the memory of temporaries, and k
 
 from gplens.processes.process import Process
 
-BLOCK = 2**26
+BLOCK = 2**25
 """Bytes of the temporaries of a block. Recipe: benchmarks/blocks.py prints the time over block sizes."""
 HELD = 6
 """Numbers held at once for each of the `width` of a process: distances, k, its slope, and products with them."""

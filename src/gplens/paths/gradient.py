@@ -1,24 +1,24 @@
 """The gradient of a target along the lines from baselines to inputs, in blocks of rows (MATH 4.1)."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import final
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.expectations.expectation import Jet
 from gplens.lines.line import Line
+from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
-from gplens.paths.integrand import Integrand, PanelSums, Question
-from gplens.paths.node_weights import NodeWeights
-from gplens.paths.panels import Panels, panel_weights
-from gplens.paths.pieces import SteepPanels, is_steep
-from gplens.processes.process import Marginals
+from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
+from gplens.paths.nested import NestedRule, nested_rule
+from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
+from gplens.paths.panel_weights import panel_weights
+from gplens.paths.panels import Panels
+from gplens.paths.pieces import NodeValues
 
-Weigh = Callable[[Marginals, Jet, Float[Tensor, "e r q"]], NodeWeights]
-"""The weights of the nodes, from the marginals and the target at the nodes and the weights of a rule."""
-
+KEPT_BLOCKS = 4
+"""A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
 ROUNDING = torch.finfo(torch.float64).eps
 """The relative rounding error of a target."""
 
@@ -31,17 +31,28 @@ class PathGradient(Integrand):
         question: what is explained.
         x0: the baselines, one for each line, or a single one that all lines share.
         x: the inputs.
+        scratch: memory for large tensors, which nobody else uses at the same time.
+        known: what is known of the lines; None if nothing is.
     """
 
-    def __init__(self, question: Question, x0: Float[Tensor, "#b d"], x: Float[Tensor, "b d"]) -> None:
+    def __init__(
+        self,
+        question: Question,
+        x0: Float[Tensor, "#b d"],
+        x: Float[Tensor, "b d"],
+        scratch: Scratch | None = None,
+        known: Known | None = None,
+    ) -> None:
+        self.question, self.scratch = question, scratch or Scratch()
         self.process, self.expectation, self.outputs = question.process, question.expectation, question.outputs
-        self.x0, self.x, self.shared = x0, x, len(x0) == 1
+        self.x0, self.x, self.shared = x0, x, x0.shape[0] == 1
         # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
-        self.directions = x.new_zeros(len(x) + self.shared, x.shape[1])
-        torch.sub(x, x0, out=self.directions[: len(x)])
-        line = Line(x0, self.d, x.new_zeros(len(x), 0))
-        self._length, self._kinks = self.process.length(line), self.process.kinks(line)
-        self._targets: tuple[Tensor, Tensor] | None = None
+        self.directions = x.new_zeros(x.shape[0] + self.shared, x.shape[1])
+        torch.sub(x, x0, out=self.directions[: x.shape[0]])
+        if known is None:
+            line = Line(x0, self.d, x.new_zeros(x.shape[0], 0))
+            known = Known(self.process.length(line), self.process.kinks(line))
+        self._length, self._kinks, self._targets = known.length, known.kinks, known.targets
 
     @property
     def d(self) -> Float[Tensor, "b d"]:
@@ -50,7 +61,7 @@ class PathGradient(Integrand):
 
     @property
     def rows(self) -> int:
-        return len(self.x)
+        return self.x.shape[0]
 
     @property
     def end(self) -> Float[Tensor, "b o"]:
@@ -92,7 +103,7 @@ class PathGradient(Integrand):
     def _targets_at_points(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
         if not self.shared:
             return self._finished(self._target(Line.at(self.x)), self._target(Line.at(self.x0)))
-        target = self._target(Line(self.x0, self.directions, self.x.new_ones(len(self.directions), 1)))
+        target = self._target(Line(self.x0, self.directions, self.x.new_ones(self.directions.shape[0], 1)))
         return self._finished(target[:-1], target[-1:])
 
     def _finished(
@@ -107,79 +118,80 @@ class PathGradient(Integrand):
         return self.process.smooth
 
     @property
+    def least_nodes(self) -> int:
+        """Logits of classes differ along most paths by more than the polynomials of the smallest rules describe."""
+        return 15 if self.expectation.independent else 9
+
+    @property
     def kinks(self) -> Float[Tensor, "b k"]:
         return self._kinks
+
+    def take(self, rows: Int[Tensor, " k"]) -> "PathGradient":
+        start, end = self.targets()
+        known = Known(self._length[rows], self._kinks[rows], (start[rows], end[rows]))
+        x0 = self.x0 if self.shared else self.x0[rows]
+        return PathGradient(self.question, x0, self.x[rows], self.scratch, known)
+
+    def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
+        """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""
+        rule = nested_rule(count, kinked=self.kinked)
+        size = rows_in_a_block(numbers_on_a_line(self.process, count, rule.channels.shape[0] * len(self.outputs)))
+        if panels.owner.shape[0] <= KEPT_BLOCKS * size:
+            return self._sums_of_block(panels, rule, tolerance, kept)
+        blocks = torch.arange(panels.owner.shape[0]).split(size)
+        return joined_sums([self._sums_of_block(panels.take(block), rule, tolerance, None) for block in blocks])
+
+    def _sums_of_block(self, panels: Panels, rule: NestedRule, tolerance: float, kept: KeptNodes | None) -> PanelSums:
+        parts = kept.parts if isinstance(kept, PanelNodes) else ()
+        if not parts:
+            self.scratch.reset()
+        evaluated = sum(part.count for part in parts)
+        nodes = PanelNodes((*parts, self._evaluated(panels, rule.t[evaluated:])))
+        weights, missed = panel_weights(self.question, nodes, rule, tolerance)
+        sums = weights.sums(nodes, panels.width[:, None] * self.d[panels.owner])
+        return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
+
+    def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
+        """The nodes t of panels.
+
+        The first nodes of all lines are followed by the ends of the lines, which gives T there too. This is not done
+        with autograd, whose gradients may not exist at a baseline.
+        """
+        rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
+        if self._targets is not None or self.process.autograd or rows.shape[0] != self.rows:
+            x0 = self.x0 if self.shared else self.x0[rows]
+            return self._part(self.d[rows], x0, nodes, t.shape[0], rows.shape[0])
+        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
+        nodes = torch.cat([nodes, ends.expand(rows.shape[0], -1)], dim=1)
+        if self.shared:
+            nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
+        part = self._part(self.directions, self.x0, nodes, t.shape[0], rows.shape[0])
+        m, v = part.marginals.m[..., t.shape[0] :], part.marginals.v[..., t.shape[0] :]
+        values = self.expectation.jet(NodeValues(m, v), self.outputs).value
+        start = values[self.rows :, :, 0] if self.shared else values[:, :, 1]
+        self._targets = self._finished(values[: self.rows, :, 0], start)
+        return part
+
+    def _part(
+        self, d: Float[Tensor, "e d"], x0: Float[Tensor, "#e d"], nodes: Float[Tensor, "e p"], count: int, panels: int
+    ) -> NodePart:
+        marginals = self.process.along(Line(x0, d, nodes, self.scratch))
+        return NodePart(marginals, count, torch.arange(panels))
 
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
         """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of rows."""
-        return self._evaluated(rows, t, weights, lambda marginals, jet, w: NodeWeights.of(jet, w))[0]
-
-    def panel_sums(self, panels: Panels, rows: Int[Tensor, " s"], order: int, tolerance: float) -> PanelSums:
-        """The same for panels, in which a steep link is integrated on pieces  (4.10)."""
-        t, w = panel_weights(order, kinked=self.kinked)
-
-        def weigh(marginals: Marginals, jet: Jet, weights: Float[Tensor, "e r q"]) -> NodeWeights:
-            steep = is_steep(self.expectation, marginals, len(t))
-            if not bool(steep.any()):
-                return NodeWeights.of(jet, weights)
-            m, v = marginals.m[steep, :, : len(t)], marginals.v[steep, :, : len(t)]
-            pieces = SteepPanels(self.expectation, self.outputs, m, v, order, tolerance).sums(kinked=self.kinked)
-            return NodeWeights.of(jet, weights).with_pieces(steep, pieces, weights[steep, 0].sum(1))
-
-        nodes = panels.start[:, None] + panels.width[:, None] * t
-        sums, missed = self._evaluated(rows, nodes, panels.width[:, None, None] * w, weigh)
-        return PanelSums.of(sums, missed, kinked=self.kinked)
-
-    def _evaluated(
-        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"], weigh: Weigh
-    ) -> tuple[Float[Tensor, "s r o d"], Float[Tensor, "s o"] | None]:
-        """The sums, and the part of them that pieces of panels miss.
-
-        The first sums over all lines include the ends of the lines as nodes without a weight, which gives T there too.
-        This is not done with autograd, whose gradients may not exist at a baseline.
-        """
-        r, o = weights.shape[1], len(self.outputs)
-        if self._targets is not None or self.process.autograd or not self._covers_all_lines(rows):
-            sums, missed, _ = self._blocks(rows, t, weights, t.new_empty(0), weigh)
-            return sums.unflatten(1, (r, o)), missed
-        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
-        sums, missed, values = self._blocks(torch.arange(len(self.directions)), t, weights, ends, weigh)
-        at_end = values[: self.rows, :, 0]
-        self._targets = self._finished(at_end, values[self.rows :, :, 0] if self.shared else values[:, :, 1])
-        return sums[: self.rows].unflatten(1, (r, o)), None if missed is None else missed[: self.rows]
-
-    def _covers_all_lines(self, rows: Int[Tensor, " s"]) -> bool:
-        return len(rows) == self.rows and torch.equal(rows, torch.arange(self.rows))
-
-    def _blocks(
-        self,
-        lines: Int[Tensor, " e"],
-        t: Float[Tensor, "s q"],
-        weights: Float[Tensor, "s r q"],
-        ends: Float[Tensor, " p"],
-        weigh: Weigh,
-    ) -> tuple[Float[Tensor, "e ro d"], Float[Tensor, "e o"] | None, Float[Tensor, "e o p"]]:
-        """The sums over lines, what pieces miss of them, and T at the nodes `ends`, which have no weight."""
-        channels, outputs, missed = weights.shape[1] * len(self.outputs), len(self.outputs), None
-        sums = self.d.new_empty(len(lines), channels, self.d.shape[1])
-        targets = self.d.new_empty(len(lines), outputs, len(ends))
-        size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1] + len(ends), channels))
-        for start in range(0, len(lines), size):
-            block = slice(start, start + size)
-            given = torch.arange(len(lines))[block].clamp(max=len(t) - 1)  # the additional line takes the last nodes
-            d, x0 = self.directions[lines[block]], self.x0 if self.shared else self.x0[lines[block]]
-            nodes = torch.cat([t[given], ends.expand(len(given), -1)], dim=1)
-            marginals = self.process.along(Line(x0, d, nodes))
-            jet = self.expectation.jet(marginals, self.outputs)
-            node_weights = weigh(marginals, jet, weights[given])
-            marginals.pull_back(node_weights.by_m, node_weights.by_v).evaluate(sums[block]).mul_(d[:, None])  # (4.1)
-            targets[block] = jet.value[:, :, t.shape[1] :]
-            if node_weights.missed is not None:
-                missed = sums.new_full((len(lines), outputs), torch.nan) if missed is None else missed
-                missed[block] = node_weights.missed
-        return sums, missed, targets
+        size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1], weights.shape[1] * len(self.outputs)))
+        blocks = []
+        for block in torch.arange(rows.shape[0]).split(size):
+            lines = rows[block]
+            x0 = self.x0 if self.shared else self.x0[lines]
+            self.scratch.reset()
+            part = self._part(self.d[lines], x0, t[block], t.shape[1], lines.shape[0])
+            node_weights = NodeWeights.of(self.expectation.jet(part.marginals, self.outputs), weights[block])
+            blocks.append(node_weights.sums(part.marginals, self.d[lines]))
+        return torch.cat(blocks)
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         blocks = line.split(rows_in_a_block(numbers_on_a_line(self.process, 1, 1)))

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.expectations.expectation import Expectation
-from gplens.paths.panels import Panels, panel_weights
+from gplens.paths.nested import nested_rule
+from gplens.paths.panels import Panels, ratio
 from gplens.processes.process import Process
 
 CUTS = 256
@@ -27,6 +28,14 @@ class Question:
     tolerance: float
 
 
+class KeptNodes(ABC):
+    """What was computed at the nodes of panels, so that a rule with these nodes and more computes only the others."""
+
+    @abstractmethod
+    def take(self, chosen: Bool[Tensor, " s"]) -> "KeptNodes | None":
+        """Those of some panels; None if they are too few to be worth it."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class PanelSums:
@@ -34,30 +43,46 @@ class PanelSums:
 
     values: Float[Tensor, "s o d"]
     error: Float[Tensor, "s o d"]
-    """The error of Gauss's rule if that of Kronrod's may be far smaller, else the estimated error itself."""
-    difference: Float[Tensor, "s o"] | None
-    """Kronrod - Gauss, summed over the features, if the error is that of Gauss's rule."""
-    steep: Bool[Tensor, " s"] | None = None
-    """Where the link was integrated on pieces of the panel (4.10), so that the error is the estimated one anyway."""
+    """The error of the lower rule if that of the rule itself may be far smaller, else the estimated error itself."""
+    missed: Float[Tensor, "s o d"] | None = None
+    """What comes on top of it, however small the error of the rule is: what pieces of panels miss (4.10)."""
+    difference: Float[Tensor, "s o"] | None = None
+    """The rule less the lower one, summed over the features, if the error is that of the lower rule."""
+    decay: Float[Tensor, "s o"] | None = None
+    """The ratio of the largest error to that of the next lower rule, if there are three rules."""
+    steep: bool = False
+    """Whether the link was integrated on pieces of a panel."""
+    kept: KeptNodes | None = None
+    """None if the nodes were too many to keep."""
 
     @staticmethod
     def of(sums: Float[Tensor, "s r o d"], missed: Float[Tensor, "s o"] | None, *, kinked: bool) -> "PanelSums":
-        """From sums with `panel_weights`, and what pieces miss of them, which is NaN for panels without pieces."""
-        values, error = sums[:, 0], sums[:, 1:].abs().amax(1)
-        difference = None if kinked else sums[:, 1].sum(2)
-        if missed is None:
-            return PanelSums(values, error, difference)
-        error = error + missed.nan_to_num(nan=0.0)[..., None] * values.abs().amax(2, keepdim=True)
-        return PanelSums(values, error, difference, ~missed[:, 0].isnan())
+        """From the sums of a nested rule, and the part of them that pieces of panels miss."""
+        values, size = sums[:, 0], sums[:, 0].abs().amax(2, keepdim=True)
+        beside = None if missed is None else missed[..., None] * size.expand_as(values)
+        if kinked:
+            return PanelSums(values, sums[:, 1:].abs().amax(1), beside, steep=missed is not None)
+        error, decay = sums[:, 1].abs(), None
+        if sums.shape[1] > 2:
+            decay = ratio(error.amax(2), sums[:, 2].abs().amax(2))
+        return PanelSums(values, error, beside, sums[:, 1].sum(2), decay, missed is not None)
 
 
-def joined_sums(parts: list[PanelSums], order: Int[Tensor, " s"]) -> PanelSums:
-    """Several sets of panels as one, in another order."""
-    values, error = (torch.cat(column)[order] for column in ([p.values for p in parts], [p.error for p in parts]))
-    differences = [part.difference for part in parts if part.difference is not None]
-    nowhere = [torch.zeros(len(part.values), dtype=torch.bool) for part in parts]
-    steep = [none if part.steep is None else part.steep for part, none in zip(parts, nowhere, strict=True)]
-    return PanelSums(values, error, torch.cat(differences)[order] if differences else None, torch.cat(steep)[order])
+def joined_sums(blocks: list[PanelSums]) -> PanelSums:
+    """Several sets of panels as one."""
+
+    def joined(parts: "list[Tensor | None]") -> Tensor | None:
+        known = [part for part in parts if part is not None]
+        like = [block.values if part is None else part for block, part in zip(blocks, parts, strict=True)]
+        if not known:
+            return None
+        return torch.cat([torch.zeros_like(p) if part is None else part for p, part in zip(like, parts, strict=True)])
+
+    values, error = torch.cat([block.values for block in blocks]), torch.cat([block.error for block in blocks])
+    missed, difference, decay = (
+        joined([getattr(block, name) for block in blocks]) for name in ("missed", "difference", "decay")
+    )
+    return PanelSums(values, error, missed, difference, decay, any(block.steep for block in blocks))
 
 
 class Integrand(ABC):
@@ -99,6 +124,11 @@ class Integrand(ABC):
         """Whether the gradient is analytic."""
 
     @property
+    def least_nodes(self) -> int:
+        """The fewest nodes of a panel that are worth trying."""
+        return 9
+
+    @property
     @abstractmethod
     def kinks(self) -> Float[Tensor, "b k"]:
         """The places t at which the gradient is known to have kinks; those outside (0, 1) do not count."""
@@ -108,11 +138,16 @@ class Integrand(ABC):
         """Whether there are so many kinks that panels do not begin at them."""
         return self.kinks.shape[1] > CUTS
 
-    def panel_sums(self, panels: Panels, rows: Int[Tensor, " s"], order: int, tolerance: float) -> PanelSums:
-        """The integrals over panels of the paths `rows`, by 2 `order` + 1 nodes each."""
-        t, weights = panel_weights(order, kinked=self.kinked)
-        nodes = panels.start[:, None] + panels.width[:, None] * t
-        return PanelSums.of(self.sums(rows, nodes, panels.width[:, None, None] * weights), None, kinked=self.kinked)
+    @abstractmethod
+    def take(self, rows: Int[Tensor, " k"]) -> "Integrand":
+        """The same along some of the paths."""
+
+    def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
+        """The integrals over panels by a nested rule of so many nodes, given what was kept of a lower one."""
+        rule = nested_rule(count, kinked=self.kinked)
+        nodes = panels.start[:, None] + panels.width[:, None] * rule.t
+        sums = self.sums(panels.owner, nodes, panels.width[:, None, None] * rule.channels)
+        return PanelSums.of(sums, None, kinked=self.kinked)
 
     @abstractmethod
     def sums(

@@ -1,4 +1,4 @@
-"""Gauss-Kronrod nodes, paths cut into panels, and what follows a panel that is not settled (MATH 4.7, 4.9)."""
+"""Gauss-Kronrod nodes, paths cut into panels, and the error that two rules on a panel tell (MATH 4.7, 4.9)."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Nodes = NDArray[np.float64]
+NEWTON = 3
+"""Steps of Newton's method after which the zeros of a polynomial are exact to rounding."""
 
 
 @cache
@@ -29,58 +31,41 @@ def gauss_kronrod(count: int) -> tuple[Nodes, Nodes, Nodes]:
     lower degree under the sign-changing weight P_count (4.7). Returns nodes, their weights, and the weights of
     the Gauss rule on the same nodes (zero at the new ones).
     """
-    nodes = np.sort(np.concatenate([legendre.leggauss(count)[0], _stieltjes_zeros(count)]))
-    weights = _interpolatory_weights(nodes)
+    gauss_nodes, gauss_weights = legendre.leggauss(count)
+    nodes = np.sort(np.concatenate([gauss_nodes, stieltjes_zeros(gauss_nodes)]))
+    weights = interpolatory_weights(nodes)
     gauss = np.zeros_like(nodes)
-    gauss[1::2] = legendre.leggauss(count)[1]  # the two sets of nodes interlace
+    gauss[1::2] = gauss_weights  # the two sets of nodes interlace
     return (nodes + 1) / 2, weights / 2, gauss / 2
 
 
-def _stieltjes_zeros(count: int) -> Nodes:
-    """E = P_{count+1} + sum_j e_j P_j with  int P_count E P_i dx = 0  for i <= count."""
-    x, w = legendre.leggauss(2 * count + 2)
-    P = legendre.legvander(x, count + 1)
-    moments = P[:, : count + 1].T @ ((w * P[:, count])[:, None] * P)
-    lower = np.linalg.lstsq(moments[:, :-1], -moments[:, -1], rcond=None)[0]  # odd/even halves: rank deficient
-    return np.real(legendre.legroots(np.append(lower, 1.0)))
+def stieltjes_zeros(nodes: Nodes) -> Nodes:
+    """The n + 1 nodes that extend n symmetric ones: zeros of E, where  int G E P_i dx = 0  for i <= n  (4.7).
+
+    G is the polynomial of degree n with the given nodes as its zeros. E has a parity, as G has, so that only every
+    second Legendre polynomial enters.
+    """
+    n = len(nodes)
+    x, w = legendre.leggauss(2 * n + 4)
+    distances = 2 * (x[:, None] - nodes)
+    G = np.sign(distances).prod(1) * np.exp(np.log(np.abs(distances)).sum(1))
+    norms = np.sqrt(np.arange(n + 2) + 0.5)
+    P = legendre.legvander(x, n + 1) * norms
+    degrees, tested = np.arange((n + 1) % 2, n + 2, 2), np.arange(1, n + 1, 2)
+    moments = P[:, tested].T @ ((w * G)[:, None] * P[:, degrees])
+    E = np.zeros(n + 2)
+    E[degrees] = np.append(np.linalg.lstsq(moments[:, :-1], -moments[:, -1], rcond=None)[0], 1.0) * norms[degrees]
+    zeros, slope = np.sort(np.real(legendre.legroots(E))), legendre.legder(E)
+    for _ in range(NEWTON):
+        zeros = zeros - legendre.legval(zeros, E) / legendre.legval(zeros, slope)
+    return np.asarray((zeros - zeros[::-1]) / 2, np.float64)
 
 
-def _interpolatory_weights(nodes: Nodes) -> Nodes:
+def interpolatory_weights(nodes: Nodes) -> Nodes:
     """Exact for every degree below the number of nodes: int P_0 = 2, int P_i = 0."""
     moments = np.zeros(len(nodes))
     moments[0] = 2.0
     return np.asarray(np.linalg.solve(legendre.legvander(nodes, len(nodes) - 1).T, moments), np.float64)
-
-
-LAST_TERMS = 4
-"""The last terms of a Legendre series, the largest of which tells what it lacks (4.9b, 4.10)."""
-KINKS = 0.5
-"""The part of it that is taken as the error of Kronrod's sum over a kink. Recipe: scripts/kronrod_gain.py"""
-
-
-@cache
-def interpolation(order: int) -> Float[Tensor, "q q"]:
-    """From values at the Kronrod nodes of a panel to the coefficients of their Legendre series."""
-    nodes = 2 * gauss_kronrod(order)[0] - 1
-    return torch.as_tensor(np.linalg.inv(legendre.legvander(nodes, len(nodes) - 1)))
-
-
-@cache
-def panel_weights(order: int, *, kinked: bool) -> tuple[Float[Tensor, " q"], Float[Tensor, "r q"]]:
-    """Kronrod's nodes; his weights, and those whose sums tell the error.
-
-    These are Kronrod - Gauss, and for an integrand with kinks, on which two rules may agree by chance, the last
-    coefficients of its Legendre series too (4.9b).
-    """
-    t, w, gauss = (torch.as_tensor(part) for part in gauss_kronrod(order))
-    rules = torch.stack([w, w - gauss])
-    return t, torch.cat([rules, KINKS * interpolation(order)[-LAST_TERMS:]]) if kinked else rules
-
-
-NEXT = {4: 7, 5: 7, 7: 15}
-"""Gauss nodes of the second attempt at a panel, by those of the first."""
-LAST = 15
-"""The most Gauss nodes of a panel. A panel that they do not settle is halved."""
 
 
 @final
@@ -95,10 +80,10 @@ class Panels:
     @staticmethod
     def equal(count: Int[Tensor, " b"]) -> "Panels":
         """`count` panels of equal width for each path."""
-        owner = torch.repeat_interleave(torch.arange(len(count)), count)
+        owner = torch.repeat_interleave(torch.arange(count.shape[0]), count)
         first = torch.repeat_interleave(count.cumsum(0) - count, count)
         width = 1 / count[owner].double()
-        return Panels(owner, (torch.arange(len(owner)) - first) * width, width)
+        return Panels(owner, (torch.arange(owner.shape[0]) - first) * width, width)
 
     @staticmethod
     def cut(count: Int[Tensor, " b"], places: Float[Tensor, "b k"]) -> "Panels":
@@ -124,35 +109,41 @@ class Panels:
         start = torch.stack([self.start, self.start + self.width / 2], dim=1).flatten()
         return Panels(self.owner.repeat_interleave(2), start, (self.width / 2).repeat_interleave(2))
 
-    def refined(self, order: Int[Tensor, " s"]) -> "tuple[Panels, Int[Tensor, ' r']]":
-        """Panels to be tried with more nodes, and the halves of those that already had the most; with their orders."""
-        whole = order < LAST
-        kept, cut = self.take(whole), self.take(~whole).halved()
-        owner, start = torch.cat([kept.owner, cut.owner]), torch.cat([kept.start, cut.start])
-        width = torch.cat([kept.width, cut.width])
-        following = torch.tensor(
-            [NEXT[nodes] for nodes in order[whole].tolist()] + [LAST] * (len(owner) - len(kept.owner))
-        )
-        return Panels(owner, start, width), following
-
 
 MARGIN = {True: 100, False: 1000}
 """Safety factor on the measured ratio of Kronrod's to Gauss's error, by whether the integrand is analytic. Recipe:
 scripts/kronrod_gain.py"""
 LEAST = {True: 3e-3, False: 0.1}
 """The smallest ratio that is believed, however small the measured one."""
+DECAY = 3
+"""Safety factor on the ratio of successive differences between three nested rules."""
+MARGIN_WITH_DECAY = 30
+"""Safety factor on the ratio of the distances from the truth, if that of successive differences is known too."""
+LEAST_WITH_DECAY = 1e-3
 
 
 def gain(
-    kronrod: Float[Tensor, "*b"], gauss: Float[Tensor, "*b"], possible: Float[Tensor, "*b"], *, smooth: bool
+    higher: Float[Tensor, "*b"],
+    lower: Float[Tensor, "*b"],
+    possible: Float[Tensor, "*b"],
+    *,
+    smooth: bool,
+    decay: Float[Tensor, "*b"] | None = None,
 ) -> Float[Tensor, "*b"]:
-    """The part of |Kronrod - Gauss| that is taken as Kronrod's error, given how far both are from the truth (4.9a).
+    """The part of |higher rule - lower rule| that is taken as the error of the higher one (4.9a).
 
-    `possible` is how far Gauss's sums would be from the truth if the errors of the features were independent. If they
-    cancel instead, the distances tell nothing of the features, and there is no gain.
+    `higher` and `lower` are the distances of the two sums from the truth. `possible` is how far the lower sums would be
+    from it if the errors of the features were independent. If they cancel instead, the distances tell nothing of the
+    features, and there is no gain. `decay` is the ratio of this difference to the one before it, if three rules are
+    nested; an integrand that is not analytic gains no more than it tells.
     """
-    part = ratio(MARGIN[smooth] * kronrod, gauss).clamp(LEAST[smooth], 1.0)
-    return (part * (possible / gauss).clamp(min=1.0)).nan_to_num(nan=1.0, posinf=1.0).clamp(max=1.0)
+    cancelling = (possible / lower).clamp(min=1.0)
+    if smooth or decay is None:
+        part = ratio(MARGIN[smooth] * higher, lower).clamp(LEAST[smooth], 1.0) * cancelling
+    else:
+        part = torch.maximum(ratio(MARGIN_WITH_DECAY * higher, lower) * cancelling, DECAY * decay)
+        part = part.clamp(min=LEAST_WITH_DECAY)
+    return part.nan_to_num(nan=1.0, posinf=1.0).clamp(max=1.0)
 
 
 def ratio(a: Float[Tensor, "*b"], b: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.lines.pull_back import Form
-from gplens.paths.panels import LAST_TERMS, Panels, gauss_kronrod, interpolation
+from gplens.paths.nested import LAST_TERMS, NestedRule
+from gplens.paths.panels import Panels, gauss_kronrod
 from gplens.processes.process import Marginals
 
 REACH = 2.0
@@ -52,22 +53,22 @@ class NodeValues(Marginals):
 @final
 @dataclass(frozen=True, eq=False)
 class PieceSums:
-    """Weights at the nodes of panels whose sums are integrals over pieces: of the values, then of their errors."""
+    """Integrals over the pieces of panels: of psi_m and psi_v times Legendre's polynomials  (4.10)."""
 
-    by_m: Float[Tensor, "s r o c q"]
-    """sum_p w_p psi_m(t_p) l_q(t_p), with l_q the Lagrange polynomials of the nodes."""
-    by_v: Float[Tensor, "s r o c q"]
+    by_m: Float[Tensor, "s o c r"]
+    """int psi_m P_j dt."""
+    by_v: Float[Tensor, "s o c r"]
     missed: Float[Tensor, "s o"]
     """What interpolated m and v, and sums over pieces, miss, as a part of the attributions."""
 
 
-def is_steep(expectation: Expectation, marginals: Marginals, nodes: int) -> Bool[Tensor, " s"]:
-    """Where m or v change by more than the link's resolution allows over the first nodes."""
+def is_steep(expectation: Expectation, marginals: Marginals) -> Bool[Tensor, " s"]:
+    """Where m or v change by more over the nodes than the link's resolution allows."""
     resolution = expectation.resolution(marginals)
     if resolution is None:
-        return torch.zeros(len(marginals.m), dtype=torch.bool)
-    smallest = resolution[..., :nodes].amin(2)
-    change = _span(marginals.m[..., :nodes]) / smallest + _span(marginals.v[..., :nodes]) / (2 * smallest**2)
+        return torch.zeros(marginals.m.shape[0], dtype=torch.bool)
+    smallest = resolution.amin(2)
+    change = _span(marginals.m) / smallest + _span(marginals.v) / (2 * smallest**2)
     return (change.nan_to_num(nan=0.0, posinf=torch.inf) > REACH).any(1)
 
 
@@ -85,47 +86,39 @@ class SteepPanels:
         outputs: tuple[int, ...],
         m: Float[Tensor, "s c q"],
         v: Float[Tensor, "s c q"],
-        order: int,
+        rule: NestedRule,
         tolerance: float,
     ) -> None:
         self.expectation, self.outputs, self.tolerance = expectation, outputs, tolerance
-        self.inverse = interpolation(order)
-        self.m, self.v = m @ self.inverse.T, v @ self.inverse.T  # coefficients of Legendre's polynomials
+        self.m, self.v = m @ rule.series.T, v @ rule.series.T  # coefficients of Legendre's polynomials
 
-    def sums(self, *, kinked: bool) -> PieceSums:
+    def sums(self) -> PieceSums:
         """The integrals over all pieces, each of which is halved until its own sums are exact."""
         pieces, (s, c, r), o = self._resolved(), self.m.shape, len(self.outputs)
         by_m, by_v = (self.m.new_zeros(s, o, c, r) for _ in range(2))
         missed, total = (self.m.new_zeros(s, o) for _ in range(2))
         size = max(1, BLOCK // (8 * (2 * ORDER + 1) * c * r))
-        while len(pieces.owner):  # which ends: tiny pieces, and too many of a panel, are not halved
+        while pieces.owner.shape[0]:  # which ends: tiny pieces, and too many of a panel, are not halved
             may = (torch.bincount(pieces.owner, minlength=s)[pieces.owner] <= MOST) & (pieces.width > SMALLEST)
             unsettled = [
                 self._add(pieces.take(block), may[block], by_m, by_v, missed, total)
-                for block in torch.arange(len(pieces.owner)).split(size)
+                for block in torch.arange(pieces.owner.shape[0]).split(size)
             ]
             pieces = pieces.take(torch.cat(unsettled)).halved()
         missed = (missed / total).nan_to_num(nan=0.0)
-        return PieceSums(self._channels(by_m, kinked), self._channels(by_v, kinked), missed)
-
-    def _channels(self, coefficients: Float[Tensor, "s o c r"], kinked: bool) -> Float[Tensor, "s k o c q"]:
-        """The weights of the nodes; and what the last terms of the latent's series take of them, which is its error."""
-        last = torch.eye(coefficients.shape[3], dtype=coefficients.dtype)[-LAST_TERMS:]
-        both = last.sum(0, keepdim=True)
-        masks = torch.cat([torch.ones_like(both), both, last] if kinked else [torch.ones_like(both), both])
-        return (coefficients[:, None] * masks[:, None, None]) @ self.inverse
+        return PieceSums(by_m, by_v, missed)
 
     def _resolved(self) -> Panels:
         """Pieces over which no latent function changes by more than the link's resolution  (4.10)."""
-        pending, done = Panels.equal(torch.ones(len(self.m), dtype=torch.long)), []
+        pending, done = Panels.equal(torch.ones(self.m.shape[0], dtype=torch.long)), []
         t = torch.linspace(0, 1, SAMPLES, dtype=self.m.dtype)
         for _ in range(HALVINGS):
             m, v, _ = self._interpolated(pending, t)
-            few = torch.bincount(pending.owner, minlength=len(self.m))[pending.owner] <= MOST
-            steep = is_steep(self.expectation, NodeValues(m, v), SAMPLES) & few
+            few = torch.bincount(pending.owner, minlength=self.m.shape[0])[pending.owner] <= MOST
+            steep = is_steep(self.expectation, NodeValues(m, v)) & few
             done.append(pending.take(~steep))
             pending = pending.take(steep).halved()
-            if not len(pending.owner):
+            if not pending.owner.shape[0]:
                 break
         return _joined([*done, pending])
 

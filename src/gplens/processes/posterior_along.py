@@ -45,7 +45,7 @@ class PosteriorMarginals(Marginals):
     @cached_property
     def fitted(self) -> QuadraticProduct:
         """A k and k'Ak."""
-        return self.posterior.A.product(self.k.values)
+        return self.posterior.A.product(self.k.values, self.line.empty_like)
 
     def means(self) -> Float[Tensor, "b c q"]:
         prior = torch.stack([mean.values for mean in self.prior_means], dim=1)

@@ -1,0 +1,135 @@
+"""m and v at the nodes of panels, kept while a nested rule grows, and their weights in its sums (MATH 4.9, 4.10)."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.expectations.expectation import Jet
+from gplens.lines.pull_back import Form
+from gplens.paths.integrand import KeptNodes
+from gplens.paths.nested import NestedRule
+from gplens.processes.process import Marginals
+
+WORTH_KEEPING = 0.25
+"""The part of the lines of a block below which nodes are evaluated again: weights are pulled back for all its lines."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of b lines before their gradients are evaluated."""
+
+    length: Float[Tensor, " b"]
+    kinks: Float[Tensor, "b k"]
+    targets: tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]] | None = None
+    """T(x) and T(x0)."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NodePart:
+    """Some nodes of panels, evaluated together, on lines that may be more than the panels."""
+
+    marginals: Marginals
+    count: int
+    """The number of nodes that have weights. The ends of the path may follow."""
+    lines: Int[Tensor, " s"]
+    """The line of each panel."""
+
+    def of_panels(self, tensor: Float[Tensor, "e *c p"]) -> Float[Tensor, "s *c q"]:
+        """A tensor of the lines and all nodes for the panels and the nodes with weights."""
+        tensor = tensor[..., : self.count]
+        return tensor if self.lines.shape[0] == tensor.shape[0] else tensor[self.lines]
+
+    def pull_back(self, by_m: Float[Tensor, "s p c q"], by_v: Float[Tensor, "s p c q"] | None) -> Form:
+        """The pull-back of weights of the panels."""
+        form = self.marginals.pull_back(self._of_lines(by_m), None if by_v is None else self._of_lines(by_v))
+        return form if self.lines.shape[0] == self.marginals.m.shape[0] else form.take(self.lines)
+
+    def _of_lines(self, weights: Float[Tensor, "s p c q"]) -> Float[Tensor, "e p c _"]:
+        """Zero, not a product with zero, on other lines and at nodes without a weight."""
+        e, nodes = self.marginals.m.shape[0], self.marginals.m.shape[2]
+        if weights.shape[3] < nodes:
+            weights = torch.nn.functional.pad(weights, (0, nodes - weights.shape[3]))
+        if weights.shape[0] == e:
+            return weights
+        return weights.new_zeros(e, *weights.shape[1:]).index_copy_(0, self.lines, weights)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NodeWeights:
+    """The weights of m and v at the nodes, for the r sums of a rule, of o outputs each."""
+
+    by_m: Float[Tensor, "s r o c q"]
+    by_v: Float[Tensor, "s r o c q"] | None
+    """None if the target does not depend on v."""
+
+    @staticmethod
+    def of(jet: Jet, channels: Float[Tensor, "#s r q"]) -> "NodeWeights":
+        """The weights of a rule times psi_m and psi_v."""
+        w = channels[:, :, None, None]
+        return NodeWeights(w * jet.by_m[:, None], None if jet.by_v is None else w * jet.by_v[:, None])
+
+    @staticmethod
+    def of_moments(by_m: Float[Tensor, "s o c q"], by_v: Float[Tensor, "s o c q"], rule: NestedRule) -> "NodeWeights":
+        """From  int psi P_j dt:  m and v are interpolated from the nodes  (4.10)."""
+        return NodeWeights(*(part[:, None] @ rule.moments[:, None] for part in (by_m, by_v)))
+
+    def sums(self, marginals: Marginals, d: Float[Tensor, "s d"]) -> Float[Tensor, "s r o d"]:
+        """d_k sum_q [by_m d_k m + by_v d_k v]  (4.1)."""
+        (s, r, o), by_v = self.by_m.shape[:3], None if self.by_v is None else self.by_v.flatten(1, 2)
+        sums = marginals.pull_back(self.by_m.flatten(1, 2), by_v).evaluate(d.new_empty(s, r * o, d.shape[1]))
+        return sums.mul_(d[:, None]).unflatten(1, (r, o))
+
+    @staticmethod
+    def merged(chosen: Bool[Tensor, " s"], inside: "NodeWeights", outside: "NodeWeights") -> "NodeWeights":
+        """Those of the chosen panels, and those of the others."""
+
+        def placed(a: Tensor, b: Tensor) -> Tensor:
+            out = a.new_empty(chosen.shape[0], *a.shape[1:])
+            out[chosen], out[~chosen] = a, b
+            return out
+
+        by_v = None
+        if inside.by_v is not None:
+            by_v = placed(inside.by_v, torch.zeros_like(outside.by_m) if outside.by_v is None else outside.by_v)
+        return NodeWeights(placed(inside.by_m, outside.by_m), by_v)
+
+
+@final
+class PanelNodes(Marginals, KeptNodes):
+    """The nodes of panels, in parts that were evaluated one after the other."""
+
+    def __init__(self, parts: tuple[NodePart, ...]) -> None:
+        self.parts = parts
+
+    @property
+    def count(self) -> int:
+        """The number of nodes of a panel."""
+        return sum(part.count for part in self.parts)
+
+    def take(self, chosen: Bool[Tensor, " s"]) -> "PanelNodes | None":
+        if int(chosen.sum()) < WORTH_KEEPING * max(part.marginals.m.shape[0] for part in self.parts):
+            return None
+        return PanelNodes(tuple(replace(part, lines=part.lines[chosen]) for part in self.parts))
+
+    def means(self) -> Float[Tensor, "s c q"]:
+        return _joined([part.of_panels(part.marginals.m) for part in self.parts])
+
+    def variances(self) -> Float[Tensor, "s c q"]:
+        return _joined([part.of_panels(part.marginals.v) for part in self.parts])
+
+    def pull_back(self, wm: Float[Tensor, "s p c q"], wv: Float[Tensor, "s p c q"] | None) -> Form:
+        form, first = Form(), 0
+        for part in self.parts:
+            nodes = slice(first, first + part.count)
+            form, first = form + part.pull_back(wm[..., nodes], None if wv is None else wv[..., nodes]), nodes.stop
+        return form
+
+
+def _joined(parts: list[Float[Tensor, "s *c _"]]) -> Float[Tensor, "s *c q"]:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)

@@ -1,0 +1,152 @@
+"""Paths refined panel by panel, by more nodes and then by halves, until the error is small enough (MATH 4.9)."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.paths.integrand import Integrand, KeptNodes, PanelSums
+from gplens.paths.panels import Panels, gain, ratio
+
+NESTED = (15, 31)
+"""Numbers of nodes that are kept by the next attempt."""
+NEXT = {9: 15, 11: 15, 15: 31, 31: 63}
+"""Nodes of the next attempt at a panel. The panels of 15 nodes and more are nested (4.7): none is evaluated twice."""
+FIRST_OF_HALVES, LAST_OF_HALVES = 15, 31
+"""Nodes of the first and last attempt at a panel that was halved, as one with a kink is again and again."""
+CHANCE = 0.25
+"""The part of the largest error of a feature that every feature has, if the integrand is not analytic."""
+STALLED = 4
+"""Rounds in a row that reduce the error by less than a third, after which the rest is taken to be rounding."""
+
+
+def allowed_error(integrand: Integrand, values: Float[Tensor, "b o d"], tolerance: float) -> Float[Tensor, "b o"]:
+    """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), plus the target's floor."""
+    largest = torch.maximum(integrand.change.abs(), values.abs().amax(2))
+    return tolerance * (largest + integrand.rounding) + integrand.floor
+
+
+@final
+@dataclass(frozen=True)
+class PathSums:
+    """Integrals of some paths, their estimated errors, and their numbers of nodes."""
+
+    values: Float[Tensor, "b o d"]
+    error: Float[Tensor, "b o d"]
+    worst: Float[Tensor, "b o"]
+    """The sum over panels of the largest error of a feature."""
+    nodes: Int[Tensor, " b"]
+
+    def replaced(self, rows: Bool[Tensor, " b"], again: "PathSums") -> "PathSums":
+        """With some paths done again. Numbers of nodes add up."""
+        return PathSums(
+            self.values.index_put((rows,), again.values),
+            self.error.index_put((rows,), again.error),
+            self.worst.index_put((rows,), again.worst),
+            self.nodes.index_put((rows,), again.nodes, accumulate=True),
+        )
+
+
+def joined_paths(parts: list[PathSums], order: Int[Tensor, " b"]) -> PathSums:
+    """Several sets of paths as one, in another order."""
+    columns = zip(*((part.values, part.error, part.worst, part.nodes) for part in parts), strict=True)
+    return PathSums(*(torch.cat(column)[order] for column in columns))
+
+
+class Refinement:
+    """The refinement of paths: sums over the panels that are settled, and the panels that are pending."""
+
+    def __init__(
+        self, integrand: Integrand, tolerance: float, most: int, panels: Int[Tensor, " b"], count: int
+    ) -> None:
+        self.integrand, self.tolerance, self.most, self.count = integrand, tolerance, most, count
+        self.pending = Panels.equal(panels) if integrand.kinked else Panels.cut(panels, integrand.kinks)
+        self.kept: KeptNodes | None = None
+        self.halved = integrand.kinked
+        self.values: Tensor | None = None
+        self.error: Tensor | None = None
+        self.worst: Tensor | None = None
+        self.nodes = torch.zeros(integrand.rows, dtype=torch.long)
+        self.excess = torch.full((integrand.rows,), torch.inf, dtype=torch.float64)
+        self.stalled = torch.zeros(integrand.rows, dtype=torch.long)
+
+    def run(self) -> PathSums:
+        """Rounds until no panel is left that could be improved. All pending panels have equally many nodes."""
+        evaluated = 0
+        while self.pending.owner.shape[0]:
+            self.nodes.index_add_(0, self.pending.owner, torch.full_like(self.pending.owner, self.count - evaluated))
+            sums = self.integrand.panel_sums(self.pending, self.count, self.tolerance, self.kept)
+            unsettled = self._settle(sums)
+            if not bool(unsettled.any()):
+                break
+            evaluated = self._refine(unsettled, sums)
+        assert self.values is not None
+        assert self.error is not None
+        assert self.worst is not None
+        return PathSums(self.values, self.error, self.worst, self.nodes)
+
+    def _refine(self, unsettled: Bool[Tensor, " s"], sums: PanelSums) -> int:
+        """More nodes for the panels that are not settled, or halves of them; return how many nodes they have."""
+        self.pending, self.kept, evaluated = self.pending.take(unsettled), None, self.count
+        if self.count in NEXT and not (self.count >= LAST_OF_HALVES and (self.halved or sums.steep)):
+            nested, self.count = self.count in NESTED, NEXT[self.count]
+            self.kept = sums.kept.take(unsettled) if sums.kept is not None and nested else None
+            return evaluated if nested else 0
+        self.pending, self.count, self.halved = self.pending.halved(), FIRST_OF_HALVES, True
+        return 0
+
+    def _settle(self, sums: PanelSums) -> Bool[Tensor, " s"]:
+        """Add up the panels that are within their share of the tolerance; return which are not."""
+        values, total = sums.values, self._added(self.values, sums.values)
+        error = sums.error
+        if sums.difference is not None:
+            error = self._shared(error) * self._gain(total, sums)[..., None]
+        error = error if sums.missed is None else error + sums.missed
+        limit, worst = allowed_error(self.integrand, total, self.tolerance), error.amax(2)
+        excess = ratio(self._added(self.worst, worst), limit).amax(1)
+        share = limit[self.pending.owner] * self.pending.width[:, None]
+        unsettled = (worst > share).any(1) & self._may_go_on(excess)[self.pending.owner]
+        done = ~unsettled if bool(unsettled.any()) else None
+        self.values, self.error = self._added(self.values, values, done), self._added(self.error, error, done)
+        self.worst = self._added(self.worst, worst, done)
+        return unsettled
+
+    def _shared(self, error: Float[Tensor, "s o d"]) -> Float[Tensor, "s o d"]:
+        """Two rules may agree on one feature by chance: its error is at least a part of the largest (4.9a)."""
+        if self.integrand.smooth:
+            return error
+        return torch.maximum(error, CHANCE * error.amax(2, keepdim=True)) * (error > 0)
+
+    def _added(self, settled: Tensor | None, pending: Tensor, chosen: Bool[Tensor, " s"] | None = None) -> Tensor:
+        """The sums of the paths with those of all pending panels, or of the chosen ones, added."""
+        owner = self.pending.owner
+        if settled is None and chosen is None and owner.shape[0] == self.integrand.rows:
+            return pending  # one panel for each path
+        if settled is None:
+            settled = pending.new_zeros(self.integrand.rows, *pending.shape[1:])
+        if chosen is None:
+            return settled.index_add(0, owner, pending)
+        return settled.index_add(0, owner[chosen], pending[chosen])
+
+    def _gain(self, total: Float[Tensor, "b o d"], sums: PanelSums) -> Float[Tensor, "s o"]:
+        """How much closer the sums are than those of the lower rule to what attributions have to add up to  (4.9a)."""
+        owner, change = self.pending.owner, self.integrand.change
+        assert sums.difference is not None
+        if not bool(self.integrand.gap_floor.isfinite().all()):
+            return torch.ones_like(sums.difference)  # a named approximation does not add up
+        higher, zero = total.sum(2) - change, torch.zeros_like(change)
+        lower = higher - zero.index_add(0, owner, sums.difference)
+        scale = total.abs().amax(2)  # in units of it squares neither overflow nor vanish
+        squares = (sums.error / scale[owner][..., None]).square().sum(2)
+        possible = scale * zero.index_add(0, owner, squares).sqrt()
+        distances = (part[owner] for part in (higher.abs(), lower.abs(), possible))
+        return gain(*distances, smooth=self.integrand.smooth, decay=sums.decay)
+
+    def _may_go_on(self, excess: Float[Tensor, " b"]) -> Bool[Tensor, " b"]:
+        """Paths that miss the tolerance, still gain by refinement, and have panels left."""
+        self.stalled = torch.where(excess > self.excess * 2 / 3, self.stalled + 1, 0)
+        self.excess = excess
+        count = torch.bincount(self.pending.owner, minlength=self.integrand.rows)
+        return (excess > 1) & (self.stalled < STALLED) & (count < self.most)
