@@ -12,10 +12,10 @@ from gplens.adapters.entries import Entries
 from gplens.adapters.numbers import as_int
 from gplens.columns.calendar import DateTime
 from gplens.columns.category import Category, CategoryColumn, Drop, DroppedColumn
+from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.cyclic import Cyclic, Time
 from gplens.columns.kind import Column, Kind
 from gplens.columns.number import Boolean, Log, Number
-from gplens.columns.plan import ColumnPlan
 from gplens.columns.scalar import ScalarColumn
 
 EVERY_KIND: tuple[type[Kind], ...] = (Number, Log, Boolean, Category, Cyclic, DateTime, Time, Drop)

@@ -18,7 +18,7 @@ from gplens.adapters.encoders import Encoder
 from gplens.adapters.estimators import FittedEstimator
 from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
-from gplens.columns.plan import ColumnPlan
+from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points

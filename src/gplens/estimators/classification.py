@@ -24,7 +24,7 @@ from gplens.estimators.likelihoods import Logistic
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training_tables import read_training
+from gplens.estimators.training_tables import check_labels, read_training
 
 LINKS = ("probit", "logistic", "softmax")
 
@@ -50,10 +50,14 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPClassifier":
         """Fit to labels of any kind."""
         plan, inputs, y = read_training(self, X, y, numeric=False)
+        check_labels(y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         problem = self._problem(torch.from_numpy(labels.astype(np.float64)))
-        design, scaling = Design.of(self, shared=self.shared), scaling_of(self.scaling, inputs, plan.sharing)
+        design, scaling = (
+            Design.of(self, plan.sharing, shared=self.shared),
+            scaling_of(self.scaling, inputs, plan.sharing),
+        )
         fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
         self._finish(fit, plan, average(inputs))
         self._warn_if_interrupted()

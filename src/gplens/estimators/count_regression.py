@@ -18,7 +18,7 @@ from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training_tables import read_training
+from gplens.estimators.training_tables import check_counts, read_training
 
 NODES = 64
 """Gauss-Hermite nodes of the predictive density."""
@@ -38,14 +38,13 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPCountRegressor":
-        """Fit to counts: numbers of zero or more, not necessarily whole (averages of several counts)."""
+        """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
         plan, inputs, y = read_training(self, X, y, numeric=True)
         counts = torch.from_numpy(np.array(y, dtype=np.float64))
-        if bool((counts < 0).any()):
-            raise ValueError(f"expected counts of zero or more, got y with the smallest value {float(counts.min())}.")
+        check_counts(counts.numpy())
         typical = float((counts.sum() + 0.5) / len(counts))
         problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=float(np.log(typical)))
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
+        design, scaling = Design.of(self, plan.sharing), scaling_of(self.scaling, inputs, plan.sharing)
         fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
         self._finish(fit, plan, average(inputs))
         self._warn_if_interrupted()

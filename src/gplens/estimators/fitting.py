@@ -13,7 +13,7 @@ from gpytorch.means import ConstantMean
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
+from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean, share_lengthscales
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import Scaling, exact_in_table_units, noise_in_table_units, sparse_in_table_units
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
@@ -128,6 +128,8 @@ def _kernel(design: Design, X: Float[Tensor, "n d"], variance: float, kernels: i
     kernel = kernel_of(design.kernel, X.shape[1] if design.ard else None, kernels).double()
     base: Any = kernel.base_kernel
     base.lengthscale = design.typical(X)
+    if design.ard:
+        share_lengthscales(kernel, design.sharing)
     kernel.outputscale = torch.full_like(torch.as_tensor(kernel.outputscale), variance)
     return kernel
 

@@ -14,8 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from torch import Tensor
 
+from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.number import Number
-from gplens.columns.plan import ColumnPlan
 from gplens.columns.planning import from_json
 from gplens.columns.scalar import ScalarColumn
 from gplens.estimators.base import GPEstimator

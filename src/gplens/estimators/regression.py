@@ -46,7 +46,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         """Fit to real numbers. Checkpoints are written by sparse fits only."""
         plan, inputs, y = read_training(self, X, y, numeric=True)
         targets = torch.from_numpy(np.array(y, dtype=np.float64))
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
+        design, scaling = Design.of(self, plan.sharing), scaling_of(self.scaling, inputs, plan.sharing)
         shift, scale = _centre(targets)
         if (limit := as_float(self.exact_rows)) is None:
             raise ValueError(f"exact_rows must be a number of rows, got exact_rows={self.exact_rows!r}.")

@@ -1,5 +1,6 @@
 """What users pass to `fit` and `predict`: tables and targets, checked at once, as scikit-learn expects it."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,13 @@ from torch import Tensor
 from gplens.adapters.encoders import RawTable, read_raw
 from gplens.adapters.entries import Entries, is_missing
 from gplens.adapters.tables import frame_of
-from gplens.columns.plan import ColumnPlan
+from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.planning import plan_columns, warn_of_constants
+
+MOST_CLASSES = 100
+"""More different whole numbers than this are taken for counts or amounts."""
+FEW_CLASSES, ROWS_PER_CLASS = 20, 4
+"""So are more than 20 of them with fewer than 4 rows each."""
 
 
 def read_training(
@@ -79,4 +85,32 @@ def check_target(y: Any) -> None:
         raise ValueError(
             f"expected targets y that are neither missing nor infinite, got {int(bad.sum())} that are, the first "
             f"{values[row]} in row {row}; drop these rows from X and y."
+        )
+
+
+def check_labels(y: NDArray[Any]) -> None:
+    """Refuse whole numbers with so many values that they are counts or amounts rather than classes."""
+    if y.dtype.kind not in "iuf" or not bool(np.all(y == np.round(y))):
+        return
+    count = len(np.unique(y))
+    if count > MOST_CLASSES or (count > FEW_CLASSES and count * ROWS_PER_CLASS > len(y)):
+        raise ValueError(
+            f"expected classes, got {count} different whole numbers in {len(y)} rows, from {y.min():g} to {y.max():g}; "
+            "use GPCountRegressor for counts and GPRegressor for other numbers, or, if they are classes, pass them as "
+            "texts: y.astype(str)."
+        )
+
+
+def check_counts(y: NDArray[np.float64]) -> None:
+    """Refuse negative numbers, and say which numbers are not whole."""
+    if bool((y < 0).any()):
+        row = int((y < 0).argmax())
+        raise ValueError(f"expected counts of zero or more, got y with {y[row]:g} in row {row}, smallest {y.min()}.")
+    broken = y != np.round(y)
+    if bool(broken.any()):
+        row = int(broken.argmax())
+        warnings.warn(
+            f"expected whole counts, got {int(broken.sum())} of {len(y)} that are not, the first {y[row]:g} in row "
+            f"{row}: averages of counts vary less than the Poisson likelihood says. Use GPRegressor for amounts.",
+            stacklevel=3,
         )

@@ -59,7 +59,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
             raise ValueError(f"floor must be a finite number above zero, got floor={self.floor!r}.")
         likelihood = SquaredScale(floor)
         problem = Problem(observed / scale, likelihood, _sites, mean=0.8, variance=0.25, concave=False, scale=scale)
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
+        design, scaling = Design.of(self, plan.sharing), scaling_of(self.scaling, inputs, plan.sharing)
         fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
         self._finish(replace(fit, likelihood=SquaredScale(floor * scale**2)), plan, average(inputs))
         self._warn_if_interrupted()
