@@ -7,7 +7,7 @@ from typing import Any, final
 import gpytorch.kernels as host
 import torch
 from gpytorch.distributions import MultivariateNormal
-from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
 from gpytorch.means import ConstantMean, Mean, ZeroMean
 from gpytorch.models import ApproximateGP, ExactGP
 from gpytorch.variational import (
@@ -99,7 +99,7 @@ class Exact(ExactGP):
         self,
         X: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
-        likelihood: GaussianLikelihood,
+        likelihood: GaussianLikelihood | FixedNoiseGaussianLikelihood,
         kernel: host.Kernel,
         mean: Mean,
     ) -> None:

@@ -1,7 +1,8 @@
 """What users pass to `fit` and `predict`: tables and targets, checked at once, as scikit-learn expects it."""
 
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from gplens.adapters.entries import Entries, is_missing
 from gplens.adapters.tables import frame_of
 from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.planning import plan_columns, warn_of_constants
+from gplens.estimators.weights import Weights, check_weights, counted
 
 MOST_CLASSES = 100
 """More different whole numbers than this are taken for counts or amounts."""
@@ -23,10 +25,22 @@ FEW_CLASSES, ROWS_PER_CLASS = 20, 4
 """So are more than 20 of them with fewer than 4 rows each."""
 
 
-def read_training(
-    estimator: Any, X: Any, y: Any, *, numeric: bool
-) -> tuple[ColumnPlan, Float[Tensor, "n e"], NDArray[Any]]:
-    """The plan for the columns of a training table, the inputs that it gives, and the targets.
+@final
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """What a model is fitted to."""
+
+    plan: ColumnPlan
+    """What is done with each column."""
+    X: Float[Tensor, "n e"]
+    """Inputs of the model."""
+    y: NDArray[Any]
+    weights: Weights
+    """How often each row counts; None if each counts once."""
+
+
+def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> TrainingTable:
+    """The plan for the columns of a training table, the inputs that it gives, the targets and the weights.
 
     Raises:
         ValueError, TypeError: missing or infinite targets, columns that cannot be inputs; with row and column.
@@ -35,9 +49,11 @@ def read_training(
     target: Any = validate_data(estimator, "no_validation", y, y_numeric=numeric)
     raw = read_rows(estimator, X, reset=True)
     check_consistent_length(np.empty(raw.rows), target)
+    weights = check_weights(sample_weight, raw.rows)
     plan = plan_columns(raw, estimator.columns)
     warn_of_constants(plan, raw)
-    return plan, torch.from_numpy(plan.encode(raw)), np.asarray(target)
+    inputs, ordered = torch.from_numpy(plan.encode(raw)), estimator.inducing == "first"
+    return TrainingTable(plan, *counted(inputs, np.asarray(target), weights, ordered=ordered))
 
 
 def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> RawTable:
