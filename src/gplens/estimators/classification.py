@@ -52,10 +52,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         check_classification_targets(table.y)
         self.classes_, labels = np.unique(table.y, return_inverse=True)
         problem = replace(self._problem(torch.from_numpy(labels.astype(np.float64))), weights=table.weights)
-        design, scaling = (
-            Design.of(self, table.plan.sharing, shared=self.shared),
-            scaling_of(self.scaling, table.X, table.plan.sharing, table.weights),
-        )
+        design, scaling = self._design(table, shared=self.shared)
         fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
         self._finish_fit(fit, table)
         return self
