@@ -77,7 +77,8 @@ def _chosen(raw: RawTable, columns: Any) -> dict[str, Kind]:
     names, chosen = [entries.name for entries in raw.columns], {}
     for key, kind in columns.items():
         position = as_int(key)
-        name = names[position] if position is not None and 0 <= position < len(names) and not raw.names else key
+        unnamed = position is not None and 0 <= position < len(names) and raw.names is None
+        name = names[position] if unnamed and position is not None else str(key)
         if name not in names:
             raise ValueError(f"expected columns= for columns of {names}, got one for {key!r}.")
         if not isinstance(kind, Kind):

@@ -38,12 +38,14 @@ def counted(
     theirs (or, with `ordered`, in the order in which they first appear).
     """
     given = np.ones(len(y)) if weights is None else weights
-    codes = np.unique(y, return_inverse=True)[1].astype(np.float64)
-    rows = np.column_stack([X.numpy(), codes])
-    if bool((given == 1).all()) and len({hash(row.tobytes()) for row in rows}) == len(rows):
+    once = bool((given == 1).all())
+    if once and len({hash(row.tobytes()) for row in X.numpy()}) == len(X):  # different hashes, different rows
         return X, y, None
-    kept = np.flatnonzero(given > 0)
-    _, first, place = np.unique(rows[kept], axis=0, return_index=True, return_inverse=True)
+    codes, kept = np.unique(y, return_inverse=True)[1].astype(np.float64), np.flatnonzero(given > 0)
+    rows = np.column_stack([X.numpy(), codes])[kept]
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    if once and len(first) == len(y):
+        return X, y, None
     total = np.bincount(place.ravel(), given[kept])
     order = np.argsort(first) if ordered else np.arange(len(first))
     chosen = kept[first[order]]

@@ -1,4 +1,4 @@
-"""The spread of sums of attributions over sets of features: one coordinate of the path for each set (MATH 5)."""
+"""The spread of sums of attributions over sets of features: one coordinate of the path for each set (MATH 5.19)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def spread_of_sums(
 
     With a coordinate u_s for each set, x = x0 + sum_s u_s d_s, where d_s has the entries of d = x - x0 in set s, and
     the path runs from u = 0 to u = 1. The attribution of u_s is the sum over the set, by the chain rule, so that its
-    deviation needs no covariances between features: it is that of a process of affinely transformed inputs (1.10).
+    deviation needs no covariances between features: it is that of a process of affinely transformed inputs (5.19).
     """
     parts = []
     for i, (end, start) in enumerate(zip(x, x0.expand_as(x), strict=True)):
@@ -55,5 +55,5 @@ def _along(question: Question, x0: Float[Tensor, " d"], x: Float[Tensor, " d"], 
     """The same question in one coordinate for each set, which moves its features from x0 to x together."""
     W = x.new_zeros(len(sets), len(x))
     for s, members in enumerate(map(list, sets)):
-        W[s, members] = (x - x0)[members]
+        W[s, members] = (x - x0)[members]  # (5.19)
     return replace(question, process=Transformed(question.process, W, x0))
