@@ -1,5 +1,6 @@
 """Explanations of models of mixed tables: in the columns of the table, and adding up to what the model predicts."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +263,37 @@ def test_arrays_of_objects_and_of_numbers_with_gaps() -> None:
     gaps = GPRegressor("rbf").fit(numbers, latent(frame))
     assert gaps.columns_.inputs == ("x0", "x1", "x1 is missing")
     assert gaps.explain(numbers[:3], baseline=numbers[0]).labels.input_text(2, 1) == "missing"
+
+
+@pytest.mark.filterwarnings("ignore:The set_(bad|over|under|extremes) function:PendingDeprecationWarning")  # of shap
+@pytest.mark.filterwarnings("ignore:The NumPy global RNG:FutureWarning")
+def test_what_else_shows_entries_as_the_table_has_them() -> None:
+    e = fitted("exact").explain(NEW[:2], baseline=mixed().iloc[3])
+    display = e.to_shap().display_data
+    assert display[1].tolist()[4:6] == [NEW["place"].iloc[1], str(NEW["heated"].iloc[1])]
+    assert display[1, 0] == NEW["area"].iloc[1]
+    grouped = e.group({"where": ["place", "area"]})
+    assert grouped.labels.input_text(0, grouped.feature_names.index("where")) is None
+    assert grouped.labels.input_text(0, grouped.feature_names.index("heated")) == str(NEW["heated"].iloc[0])
+
+
+def test_labels_that_do_not_fit_are_found_in_a_file(tmp_path: Path) -> None:
+    """A file whose checksum is right, with labels for one row less, or of a word that it does not have."""
+    e = fitted("exact").explain(NEW[:2], baseline=mixed().iloc[3])
+    assert e.labels.inputs is not None
+    for codes in (e.labels.inputs.codes[:1], e.labels.inputs.codes + 1000):
+        labels = replace(e.labels, inputs=replace(e.labels.inputs, codes=codes))
+        replace(e, labels=labels).save(tmp_path / "odd")
+        with pytest.raises(ValueError, match=naming("odd", tuple(codes.shape))):
+            gplens.Explanation.load(tmp_path / "odd")
+    replace(e, labels=replace(e.labels, rows=("h0",))).save(tmp_path / "odd")
+    with pytest.raises(ValueError, match=naming("odd", 1, 2)):
+        gplens.Explanation.load(tmp_path / "odd")
+
+
+def test_a_table_of_texts_is_no_baseline_of_a_model_of_numbers() -> None:
+    frame = mixed()[["area", "price"]]
+    model = gplens.Functions(lambda x: x.sum(1), features=2)
+    texts = frame.assign(price="dear")
+    with pytest.raises(ValueError, match=naming("'price'")):
+        gplens.explain(model, frame[:1], baseline=gplens.baselines.Mean(texts), target=gplens.targets.Latent())

@@ -36,7 +36,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     Fitted attribute beside those of GPEstimator: `classes_`, the labels.
 
     Args:
-        kernel, ard, inducing_points, inducing, scaling, training, random_state, progress: as in GPRegressor.
+        kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
         link: "probit", "logistic" or "softmax"; None is probit for two classes and softmax for more.
         shared: whether classes share kernel and inducing points, which is faster by about their number.
     """

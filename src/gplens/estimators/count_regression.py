@@ -27,7 +27,7 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
     """y ~ Poisson(exp f(x)), by sparse variational inference.
 
     Args:
-        kernel, ard, inducing_points, inducing, scaling, training, random_state, progress: as in GPRegressor.
+        kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
     """
 
     def __sklearn_tags__(self) -> Any:

@@ -32,6 +32,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         inducing: where inducing points start: "kmeans", or "first" for the first rows.
         scaling: "columns" standardises each column, "table" scales all by one number, "none" leaves them. The fitted
             model and all results are in the units of the table in any case.
+        columns: kinds of columns by name, such as {"hour": gplens.columns.Cyclic(24)}; see docs/ESTIMATORS.md.
         training: how a sparse model is trained; None is Training().
         random_state: the seed of a sparse model.
         progress: show a progress bar where standard error is a terminal.

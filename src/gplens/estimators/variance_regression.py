@@ -34,7 +34,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
     no finite ELBO exists (see `likelihoods.SquaredScale`); attributions do not depend on an additive constant.
 
     Args:
-        kernel, ard, inducing_points, inducing, scaling, training, random_state, progress: as in GPRegressor.
+        kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
         floor: as a fraction of the mean of y^2; above zero.
     """
 
