@@ -11,6 +11,7 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
+from gplens.adapters.entries import FAMILIES
 from gplens.columns.planning import DEFAULTS, KINDS, MANY
 from gplens.estimators import (
     EarlyStopping,
@@ -96,9 +97,8 @@ def test_the_block_of_columns_runs() -> None:
 def test_the_table_of_columns_has_every_kind_and_its_default() -> None:
     listed = {row[0].strip("`").split("(")[0]: row[1] for row in rows("## Columns")}
     assert set(listed) == set(KINDS)
-    families = {"number": "numbers", "boolean": "booleans", "text": "texts", "datetime": "datetimes", "date": "dates"}
     for family, kind in DEFAULTS.items():
-        assert {**families, "time": "times of day"}[family] in listed[type(kind).__name__]
+        assert FAMILIES[family] in listed[type(kind).__name__]
     assert f"more than {MANY} categories" in PAGE
     assert f"more than {MOST_CLASSES} different values, or with more than {FEW_CLASSES}" in " ".join(PAGE.split())
     assert f"fewer than {ROWS_PER_CLASS} rows each" in " ".join(PAGE.split())

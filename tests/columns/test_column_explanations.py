@@ -250,6 +250,14 @@ def test_missing_numbers_are_the_median_and_an_input() -> None:
     np.testing.assert_allclose(inputs[0, k : k + 2], [31.0, 0.0])
 
 
+def test_durations_are_seconds_and_print_as_durations() -> None:
+    waits = pandas.DataFrame({"wait": pandas.to_timedelta([60, 3600, 90, 5400, 700], unit="s")})
+    model = GPRegressor("rbf").fit(waits, np.arange(5.0))
+    e = gplens.explain(model, waits[1:2], baseline=waits.iloc[[0]])
+    np.testing.assert_allclose(e.values.sum(1), model.predict(waits[1:2]) - model.predict(waits[:1]), atol=1e-6)
+    assert (float(e.inputs[0, 0]), e.labels.input_text(0, 0)) == (3600.0, "1:00:00")
+
+
 def test_arrays_of_objects_and_of_numbers_with_gaps() -> None:
     """Columns without names, by position; a missing number in an array is missing."""
     frame = mixed(30)

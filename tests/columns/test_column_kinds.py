@@ -112,8 +112,9 @@ def test_inputs_of_a_row_are_decoded_to_its_entry(case: Any) -> None:
 
 
 def test_every_family_has_a_default() -> None:
-    expected = {"number": Number, "boolean": Boolean, "text": Category, "datetime": DateTime, "date": DateTime}
-    assert {family: type(kind) for family, kind in DEFAULTS.items()} == {**expected, "time": Time}
+    numbers: dict[str, type[Kind]] = {"number": Number, "duration": Number, "boolean": Boolean, "text": Category}
+    dates: dict[str, type[Kind]] = {"datetime": DateTime, "date": DateTime, "time": Time}
+    assert {family: type(kind) for family, kind in DEFAULTS.items()} == {**numbers, **dates}
 
 
 def test_parts_of_a_date_that_do_not_vary_are_left_out() -> None:

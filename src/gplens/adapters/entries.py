@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 FAMILIES = {
     "number": "numbers",
+    "duration": "durations",
     "boolean": "booleans",
     "text": "texts",
     "datetime": "datetimes",
@@ -27,7 +28,7 @@ EPOCH = datetime(1970, 1, 1)
 class Entries:
     """The entries of one column, all of one family.
 
-    Numbers are themselves, durations are numbers of seconds, booleans 0 and 1; dates and datetimes are seconds since
+    Numbers are themselves, durations seconds, booleans 0 and 1; dates and datetimes are seconds since
     1970 on the clock of their zone, times seconds since midnight, all float64 with NaN for a missing one. Texts are an
     array of objects, with None for a missing one.
     """
@@ -83,6 +84,8 @@ def text_of(family: str, value: float) -> str:
         at = EPOCH + timedelta(milliseconds=round(value * 1000))
         moment = at.time().isoformat("milliseconds").removesuffix(".000").removesuffix(":00")
         return {"date": f"{at.date()}", "datetime": f"{at.date()} {moment}", "time": moment}[family]
+    if family == "duration":
+        return str(timedelta(seconds=value))
     return f"{int(value)}" if abs(value) < 1e15 and value == round(value) else f"{value!r}"
 
 
@@ -97,7 +100,7 @@ def of_series(series: Any, name: str) -> Entries:
         moments = series.dt.replace_time_zone(None).dt.timestamp("us").to_list()
         return Entries(name, "datetime", _floats(moments) / 1e6, dtype.time_zone)
     if dtype == narwhals.Duration:
-        return Entries(name, "number", _floats(series.dt.total_microseconds().to_list()) / 1e6)
+        return Entries(name, "duration", _floats(series.dt.total_microseconds().to_list()) / 1e6)
     absent, values = series.is_null().to_list(), series.to_list()
     values = [None if gone else value for gone, value in zip(absent, values, strict=True)]
     if dtype in (narwhals.Categorical, narwhals.Enum):
@@ -148,7 +151,7 @@ def is_missing(value: Any) -> bool:
 def _family(value: Any) -> str:
     """The family of a Python object; empty for one that is not known."""
     kinds: list[tuple[str, Any]] = [("boolean", bool | np.bool_), ("text", str), ("datetime", datetime), ("date", date)]
-    kinds += [("time", time), ("number", Real | Decimal | timedelta)]
+    kinds += [("time", time), ("duration", timedelta), ("number", Real | Decimal)]
     return next((family for family, kind in kinds if isinstance(value, kind)), "")
 
 

@@ -124,7 +124,7 @@ class CategoryColumn(Column):
 class Drop(Kind):
     """The column is left out of the model; its attributions are zero."""
 
-    families: ClassVar[tuple[str, ...]] = ("number", "boolean", "text", "datetime", "date", "time")
+    families: ClassVar[tuple[str, ...]] = ("number", "boolean", "text", "datetime", "date", "time", "duration")
 
     def fit(self, entries: Entries) -> "DroppedColumn":
         return DroppedColumn(entries.name, "left out")

@@ -59,7 +59,10 @@ class ColumnPlan(Encoder):
     def plain(self) -> bool:
         """Whether every column is a number that is its own input."""
         return all(
-            isinstance(column, ScalarColumn) and isinstance(column.kind, Number) and column.fill is None
+            isinstance(column, ScalarColumn)
+            and isinstance(column.kind, Number)
+            and column.family != "duration"
+            and column.fill is None
             for column in self.columns
         )
 

@@ -31,7 +31,7 @@ class Cyclic(Scalar):
     """(cos, sin) of 2 pi x / period: 23 h is as near to 0 h as 1 h is."""
 
     period: float | int
-    families: ClassVar[tuple[str, ...]] = ("number",)
+    families: ClassVar[tuple[str, ...]] = ("number", "duration")
     straight: ClassVar[str | None] = "cos and sin"
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from gplens.columns.scalar import Scalar
 class Number(Scalar):
     """The number itself, the default for numbers and durations (in seconds)."""
 
-    families: ClassVar[tuple[str, ...]] = ("number", "boolean")
+    families: ClassVar[tuple[str, ...]] = ("number", "boolean", "duration")
     straight: ClassVar[str | None] = None
 
     def inputs(self, name: str) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ class Log(Scalar):
     """log(x + plus), for numbers above -plus that spread over orders of magnitude: prices, areas, counts."""
 
     plus: float | int = 0.0
-    families: ClassVar[tuple[str, ...]] = ("number",)
+    families: ClassVar[tuple[str, ...]] = ("number", "duration")
     straight: ClassVar[str | None] = "logarithm"
 
     def __post_init__(self) -> None:

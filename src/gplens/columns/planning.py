@@ -24,6 +24,7 @@ COLUMNS: dict[str, type[Column]] = {kind.__name__: kind for kind in (ScalarColum
 
 DEFAULTS: dict[str, Kind] = {
     "number": Number(),
+    "duration": Number(),
     "boolean": Boolean(),
     "text": Category(),
     "datetime": DateTime(),
