@@ -8,15 +8,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gplens.adapters.encoders import encoder_of
+from gplens.adapters.labels import Labels
 from gplens.adapters.numbers import as_float
 from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation
+from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
-from gplens.explanation.spread import Spread
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, attribute
@@ -27,6 +29,7 @@ from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.answers import check_request, spread_of
 from gplens.uncertainty.requests import Uncertainty
+from gplens.uncertainty.sums import check_sums, spread_of_sums
 
 __all__ = ["explain"]
 
@@ -93,11 +96,13 @@ def explain(
     rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
     if uncertainty is not None:
         _instance(uncertainty, Uncertainty, "uncertainty")
-    table, baseline = read_table(X, "X"), as_baseline(baseline)
+    encoder = encoder_of(model)
+    baseline = as_baseline(baseline, encoder)
+    table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
-    names = table.feature_names(feature_names)
-    if groups is not None:
-        group_columns(names, groups)  # a mistake is found before the work
+    names = table.feature_names(feature_names, None if encoder is None else encoder.names)
+    grouped = None if groups is None else group_columns(names, groups)  # a mistake is found before the work
+    sets = None if encoder is None or not encoder.sums else sets_of(encoder.blocks, grouped)
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
         reading, likelihood = _read(model, likelihood, table.values, baselines)
@@ -105,20 +110,27 @@ def explain(
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
-        request = _request(uncertainty, baseline, grouped=bool(groups))
+        request = _request(uncertainty, baseline, grouped=bool(groups) and sets is None)
         if request is not None:
-            check_request(question, request)
+            check_request(question, request) if sets is None else check_sums(question, request, sets)
         integrate = attribute if question.expectation.replicates is None else attribute_by_sampling
         attribution = integrate(question, rule, table.values, baselines)
         spread = None
         if request is not None:
-            spread = spread_of(question, request, table.values, baselines[:, 0], attribution.integral.values)
+            asked = (question, request, table.values, baselines[:, 0], attribution.integral.values)
+            spread = spread_of(*asked) if sets is None else spread_of_sums(*asked, sets)
         support_of_paths = support_of_rows(question.process, table.values, baselines) if support else None
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
-    explanation = _explanation(attribution, floor, spread, table, baseline, baselines, names, output_names, provenance)
-    explanation = replace(explanation, support=support_of_paths)
-    return explanation if groups is None else explanation.group(groups)
+    inputs = names if encoder is None else encoder.inputs
+    explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
+    if spread is not None and output_names is None:
+        spread = spread.squeezed()
+    explanation = replace(explanation, spread=spread if sets is None else None, support=support_of_paths)
+    if encoder is not None and original is not None:
+        explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
+    explanation = explanation if groups is None else explanation.group(groups)
+    return explanation if sets is None else replace(explanation, spread=spread)
 
 
 def _read(
@@ -188,7 +200,6 @@ def _request(uncertainty: Uncertainty | None, baseline: Baseline, *, grouped: bo
 def _explanation(
     attribution: Attribution,
     floor: float,
-    spread: Spread | None,
     table: Table,
     baseline: Baseline,
     baselines: Float[Tensor, "#b s d"],
@@ -217,8 +228,8 @@ def _explanation(
         provenance=provenance,
         background=baseline.background,
         standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
-        spread=spread.squeezed() if spread is not None and output_names is None else spread,
         frame_backend=table.backend,
+        labels=Labels(table.row_names),
     )
 
 

@@ -1,7 +1,7 @@
 """Classification."""
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.adapters.numbers import as_int
@@ -21,9 +21,8 @@ from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import evaluate
 from gplens.estimators.fitting import Problem, fit_sparse
 from gplens.estimators.likelihoods import Logistic
-from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
+from gplens.estimators.training_tables import check_labels, read_training
 
 LINKS = ("probit", "logistic", "softmax")
 
@@ -37,7 +36,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     Fitted attribute beside those of GPEstimator: `classes_`, the labels.
 
     Args:
-        kernel, ard, inducing_points, inducing, scaling, training, random_state, progress: as in GPRegressor.
+        kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
         link: "probit", "logistic" or "softmax"; None is probit for two classes and softmax for more.
         shared: whether classes share kernel and inducing points, which is faster by about their number.
     """
@@ -46,17 +45,16 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     link: str | None = None
     shared: bool = True
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPClassifier":
         """Fit to labels of any kind."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        inputs = torch.from_numpy(np.array(X))
-        problem = self._problem(torch.from_numpy(labels.astype(np.float64)))
-        design, scaling = Design.of(self, shared=self.shared), scaling_of(self.scaling, inputs)
-        fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, average(inputs))
-        self._warn_if_interrupted()
+        table = read_training(self, X, y, sample_weight, numeric=False)
+        check_labels(table.y)
+        check_classification_targets(table.y)
+        self.classes_, labels = np.unique(table.y, return_inverse=True)
+        problem = replace(self._problem(torch.from_numpy(labels.astype(np.float64))), weights=table.weights)
+        design, scaling = self._design(table, shared=self.shared)
+        fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        self._finish_fit(fit, table)
         return self
 
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:

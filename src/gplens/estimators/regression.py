@@ -9,16 +9,15 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem, fit_exact, fit_sparse, gaussian_noise
 from gplens.estimators.likelihoods import log_normal
-from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
+from gplens.estimators.training_tables import read_training
+from gplens.estimators.weights import Weights, deviation, mean
 
 
 @final
@@ -33,6 +32,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         inducing: where inducing points start: "kmeans", or "first" for the first rows.
         scaling: "columns" standardises each column, "table" scales all by one number, "none" leaves them. The fitted
             model and all results are in the units of the table in any case.
+        columns: kinds of columns by name, such as {"hour": gplens.columns.Cyclic(24)}; see docs/ESTIMATORS.md.
         training: how a sparse model is trained; None is Training().
         random_state: the seed of a sparse model.
         progress: show a progress bar where standard error is a terminal.
@@ -42,20 +42,21 @@ class GPRegressor(RegressorMixin, GPEstimator):
     _: KW_ONLY
     exact_rows: int = 2000
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPRegressor":
         """Fit to real numbers. Checkpoints are written by sparse fits only."""
-        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
-        inputs, targets = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
-        design, scaling, (shift, scale) = Design.of(self), scaling_of(self.scaling, inputs), _centre(targets)
+        table = read_training(self, X, y, sample_weight, numeric=True)
+        targets = torch.from_numpy(np.array(table.y, dtype=np.float64))
+        design, scaling = self._design(table)
+        shift, scale = _centre(targets, table.weights)
         if (limit := as_float(self.exact_rows)) is None:
             raise ValueError(f"exact_rows must be a number of rows, got exact_rows={self.exact_rows!r}.")
-        if len(inputs) <= limit:
-            fit = fit_exact(design, inputs, targets, scaling, shift=shift, scale=scale)
+        if len(table.X) <= limit:
+            fit = fit_exact(design, table.X, targets, scaling, table.weights, shift=shift, scale=scale)
         else:
-            problem = Problem((targets - shift) / scale, gaussian_noise(0.1), _sites, shift=shift, scale=scale)
-            fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, average(inputs))
-        self._warn_if_interrupted()
+            scaled, w = (targets - shift) / scale, table.weights
+            problem = Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=w)
+            fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        self._finish_fit(fit, table)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -73,7 +74,7 @@ def _sites(y: Float[Tensor, " n"]) -> Sites:
     return Sites(y[None], torch.full_like(y, 10.0))
 
 
-def _centre(y: Float[Tensor, " n"]) -> tuple[float, float]:
+def _centre(y: Float[Tensor, " n"], weights: Weights) -> tuple[float, float]:
     """Mean and deviation; the deviation of a constant target is one."""
-    deviation = float(y.std(correction=0))
-    return float(y.mean()), deviation if deviation > 1e-12 * float(y.abs().max()) else 1.0
+    spread = float(deviation(y, weights))
+    return float(mean(y, weights)), spread if spread > 1e-12 * float(y.abs().max()) else 1.0
