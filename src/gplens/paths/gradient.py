@@ -110,6 +110,10 @@ class PathGradient(Integrand):
     def kinks(self) -> Float[Tensor, "b k"]:
         return self._kinks
 
+    @property
+    def kinked(self) -> bool:
+        return self._kinks.shape[1] > self.process.cuts
+
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:

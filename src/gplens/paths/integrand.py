@@ -10,10 +10,7 @@ from torch import Tensor
 
 from gplens.expectations.expectation import Expectation
 from gplens.paths.panels import Panels, panel_weights
-from gplens.processes.process import Process
-
-CUTS = 256
-"""The most kinks at which paths are cut into panels before anything is evaluated (4.9b)."""
+from gplens.processes.process import CUTS, Process
 
 
 @final
