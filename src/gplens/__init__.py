@@ -5,7 +5,7 @@ from importlib.metadata import version as _version
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from gplens import baselines, datasets, kernels, links, means, rules, targets
+from gplens import baselines, columns, datasets, kernels, links, means, rules, targets
 from gplens.adapters.reading import Reading, read
 from gplens.explain import explain
 from gplens.explanation import Explanation, Provenance, Spread
@@ -41,6 +41,7 @@ __all__ = [
     "Stack",
     "Transformed",
     "baselines",
+    "columns",
     "datasets",
     "estimators",
     "explain",

@@ -8,11 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gplens.adapters.encoders import encoder_of
+from gplens.adapters.labels import Labels
 from gplens.adapters.numbers import as_float
 from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation
+from gplens.explanation.original_columns import in_columns
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
@@ -89,9 +92,11 @@ def explain(
     rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
     if uncertainty is not None:
         _instance(uncertainty, Uncertainty, "uncertainty")
-    table, baseline = read_table(X, "X"), as_baseline(baseline)
+    encoder = encoder_of(model)
+    baseline = as_baseline(baseline, encoder)
+    table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
-    names = table.feature_names(feature_names)
+    names = table.feature_names(feature_names, None if encoder is None else encoder.names)
     if groups is not None:
         group_columns(names, groups)  # a mistake is found before the work
     with torch.inference_mode(False), torch.no_grad():
@@ -101,7 +106,7 @@ def explain(
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
-        request = _request(uncertainty, baseline, grouped=bool(groups))
+        request = _request(uncertainty, baseline, grouped=bool(groups) or (encoder is not None and encoder.sums))
         if request is not None:
             check_request(question, request)
         integrate = attribute if question.expectation.replicates is None else attribute_by_sampling
@@ -111,7 +116,10 @@ def explain(
             spread = spread_of(question, request, table.values, baselines[:, 0], attribution.integral.values)
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
-    explanation = _explanation(attribution, floor, spread, table, baseline, baselines, names, output_names, provenance)
+    inputs = names if encoder is None else encoder.inputs
+    explanation = _explanation(attribution, floor, spread, table, baseline, baselines, inputs, output_names, provenance)
+    if encoder is not None and original is not None:
+        explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     return explanation if groups is None else explanation.group(groups)
 
 
@@ -213,6 +221,7 @@ def _explanation(
         standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
         spread=spread.squeezed() if spread is not None and output_names is None else spread,
         frame_backend=table.backend,
+        labels=Labels(table.row_names),
     )
 
 

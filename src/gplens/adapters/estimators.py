@@ -7,6 +7,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.adapters.encoders import Encoder
 from gplens.adapters.reading import Reading, read_model, with_likelihood
 from gplens.processes.process import Process
 
@@ -24,6 +25,11 @@ class FittedEstimator:
     @property
     def class_names(self) -> tuple[str, ...] | None:
         """Names of all classes of a classifier, in the order of its outputs; None for other estimators."""
+        return None
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """How tables become inputs of the model; None if their columns are the inputs."""
         return None
 
 
@@ -57,6 +63,7 @@ def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
         notes=notes,
         conjugate=True,
         columns=None if columns is None else tuple(str(column) for column in columns),
+        encoder=model.encoder,
         compare=compare,
     )
 

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.adapters.encoders import Encoder, read_points
 from gplens.adapters.hosts import HOSTS, LIBRARIES, check_precision
-from gplens.adapters.tables import read_table
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.processes.process import Process
@@ -40,6 +40,8 @@ class Reading:
     """Names of the features that the model was fitted on, where it knows them."""
     draws: tuple[int, ...] | None = None
     """Number of latent functions that each output is a mixture of (MATH 2.15), where there are draws of them."""
+    encoder: Encoder | None = None
+    """How tables become inputs, where columns are not inputs themselves."""
     compare: Callable[[Float[Tensor, "k d"]], tuple[str, ...]] = _nothing_to_compare
     """Asks the live model for its prediction at points: a ValueError if it differs, else notes that say how close."""
 
@@ -59,13 +61,12 @@ def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
     Args:
         model: as for `gplens.explain`. It is left as it was.
         likelihood: as for `gplens.explain`; the model's own one if None.
-        points: a table (k, d) of inputs at which the kernel and mean are compared with the model's own forward; the
-            model's support points if None.
+        points: inputs (k, d) at which kernel and mean are compared with the model's own; its support points if None.
 
     Raises:
         ValueError, TypeError: if the model is not fitted or not supported.
     """
-    table = None if points is None else read_table(points, "points").values
+    table = read_points(model, points)
     with torch.inference_mode(False), torch.no_grad(), torch.random.fork_rng(devices=[]):
         reading = read_host(model, table)
         return reading if likelihood is None else with_likelihood(reading, likelihood)

@@ -1,7 +1,9 @@
 """What users pass as a table: arrays, tensors, nested lists, and the frames that narwhals knows."""
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, final
 
 import numpy as np
@@ -22,12 +24,14 @@ class Table:
     """Whether a single vector was given, kept as one row."""
     backend: str | None = None
     """The library of the user's frame: "pandas", "polars", "pyarrow", ...; None for arrays, tensors and lists."""
+    row_names: tuple[int | str, ...] | None = None
+    """The index of a pandas frame, unless it just counts the rows."""
 
-    def feature_names(self, given: Any) -> tuple[str, ...]:
-        """Those given, those of the frame, or x0, x1, ..."""
-        d = self.values.shape[1]
+    def feature_names(self, given: Any, own: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """Those given, those of the columns that the table encodes, those of the frame, or x0, x1, ..."""
+        d = self.values.shape[1] if own is None else len(own)
         if given is None:
-            names: list[Any] = list(self.names or (f"x{i}" for i in range(d)))
+            names: list[Any] = list(own or self.names or (f"x{i}" for i in range(d)))
         else:
             names = list(given) if isinstance(given, Iterable) else [given]
         texts = all(isinstance(name, str) for name in names)
@@ -55,7 +59,7 @@ def read_table(X: Any, what: str, *, vectors: bool = False) -> Table:
     Raises:
         ValueError: for text, dates, complex or masked numbers, and for a number that is not finite, with its place.
     """
-    frame = _frame(X, what)
+    frame = frame_of(X, what)
     names = None if frame is None else tuple(str(name) for name in frame.columns)
     values = _numbers(X, what) if frame is None else _frame_numbers(frame, what)
     vector = values.ndim == 1 and vectors
@@ -67,10 +71,11 @@ def read_table(X: Any, what: str, *, vectors: bool = False) -> Table:
     if values.shape[0] == 0 or values.shape[1] == 0:
         raise ValueError(f"expected {what} with at least one row and one feature, got {tuple(values.shape)}.")
     _check_finite(values, names, what)
-    return Table(values, names, vector, None if frame is None else frame.implementation.value)
+    backend, row_names = (None, None) if frame is None else (frame.implementation.value, row_names_of(frame))
+    return Table(values, names, vector, backend, row_names)
 
 
-def _frame(X: Any, what: str) -> Any:
+def frame_of(X: Any, what: str) -> Any:
     """X as a narwhals DataFrame; None if it is no frame."""
     if not hasattr(type(X), "columns"):
         return None
@@ -83,6 +88,17 @@ def _frame(X: Any, what: str) -> Any:
     if isinstance(frame, narwhals.LazyFrame):
         raise ValueError(f"expected {what} with its rows in memory, got a {type(X).__name__}; call .collect() first.")
     return frame if isinstance(frame, narwhals.DataFrame) else None
+
+
+def row_names_of(frame: Any) -> tuple[int | str, ...] | None:
+    """The index of a pandas frame, labels that are neither texts nor whole numbers as texts; None if it counts rows."""
+    import narwhals
+
+    index: Any = narwhals.maybe_get_index(frame)
+    if index is None:
+        return None
+    labels = [int(label) if isinstance(label, Integral) else str(label) for label in index]
+    return None if labels == list(range(len(labels))) else tuple(labels)
 
 
 def _frame_numbers(frame: Any, what: str) -> Float[Tensor, "b d"]:
@@ -119,6 +135,47 @@ def _float64(X: Any) -> NDArray[np.float64]:
     if array.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat):
         raise TypeError("some of its entries are text")
     return array.astype(np.float64)
+
+
+@final
+class GivenTable:
+    """A table as it was given: numbers are read at once; anything else waits for a model that encodes columns."""
+
+    def __init__(self, X: Any, what: str, *, vectors: bool = False) -> None:
+        self.what, self._table, self._problem = what, None, None
+        frame = frame_of(X, what)
+        self.names = None if frame is None else tuple(str(name) for name in frame.columns)
+        try:
+            self._table = read_table(X, what, vectors=vectors)
+        except ValueError as problem:
+            if frame is None and not _holds_objects(X):
+                raise
+            self._problem = problem
+        plain = frame is None and self._table is not None
+        self.X = None if plain else deepcopy(X)  # which its owner may change later
+
+    @property
+    def table(self) -> Table:
+        """The table of numbers. Raises a ValueError if it is not one."""
+        if self._table is None:
+            assert self._problem is not None
+            raise self._problem
+        return self._table
+
+    @property
+    def raw(self) -> Any:
+        """What an encoder reads."""
+        return self.table.values.numpy() if self.X is None else self.X
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.X) if self._table is None else len(self._table.values)
+
+
+def _holds_objects(X: Any) -> bool:
+    """Whether X is a row or an array of Python objects, such as texts, or a dictionary."""
+    return isinstance(X, dict) or getattr(getattr(X, "dtype", None), "kind", "") == "O"
 
 
 ENCODE = "encode text, categories and dates as numbers, as was done before the model was fitted."

@@ -11,16 +11,20 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from gplens.adapters.encoders import Encoder
 from gplens.adapters.estimators import FittedEstimator
 from gplens.adapters.reading import read_host_likelihood
+from gplens.baselines import Inputs
+from gplens.columns.plan import ColumnPlan
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
 from gplens.estimators.parameters import SharedParameters
 from gplens.estimators.training.monitor import INTERRUPTED
+from gplens.estimators.training_tables import read_rows
 from gplens.explain import explain
 from gplens.explanation import Explanation
 from gplens.processes.process import Process
@@ -36,14 +40,16 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`
-    evaluate), `mean_input_` (the average row, for a baseline), `training_summary_`, `n_features_in_`,
-    `feature_names_in_`.
+    evaluate), `columns_` (what is done with each column), `mean_input_` (the average row, for a baseline),
+    `training_summary_`, `n_features_in_`, `feature_names_in_`.
     """
 
     model_: Any
     likelihood_: Any
     posterior_: Process
-    mean_input_: NDArray[np.float64]
+    columns_: ColumnPlan
+    mean_input_: NDArray[np.float64] | Inputs
+    """A baseline: the average of the training rows, in the columns of the table if all are plain numbers."""
     training_summary_: dict[str, Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -78,7 +84,7 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         The arguments are those of `gplens.explain`; `outputs` of a classifier are labels, names or positions.
         """
         check_is_fitted(self)
-        validate_data(self, X, reset=False)
+        read_rows(self, X, reset=False)
         names, positions = getattr(self, "feature_names_in_", None), self._positions(outputs)
         return explain(
             self,
@@ -117,15 +123,24 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
             raise ValueError(f"expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
         return estimator
 
-    def _finish(self, fit: Fit, mean: Float[Tensor, " d"]) -> None:
+    def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"]) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
         self.model_, self.likelihood_, self.training_summary_ = fit.model, fit.likelihood, fit.summary
-        self.mean_input_ = mean.numpy()
-        self.posterior_ = self._posterior()
+        self.columns_ = plan
+        self.mean_input_ = mean.numpy() if plan.plain else Inputs(mean[None], "the average of the training rows")
+        points = [mean[None], support_points(self.model_)[:COMPARED]]
+        self.posterior_ = read_process(self.model_, torch.cat(points))
 
-    def _posterior(self) -> Process:
-        points = [torch.from_numpy(self.mean_input_)[None], support_points(self.model_)[:COMPARED]]
-        return read_process(self.model_, torch.cat(points))
+    @property
+    def encoder(self) -> Encoder | None:
+        """How tables become inputs of the model; None before `fit`, and if all columns are plain numbers."""
+        plan = getattr(self, "columns_", None)
+        return None if plan is None or plan.plain else plan
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing number is the median, and an input says that it is missing
+        return tags
 
     def _warn_if_interrupted(self) -> None:
         summary = self.training_summary_
@@ -133,10 +148,11 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
             steps = summary["steps"]
             warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
 
-    def _read(self, X: Any) -> Float[Tensor, "b d"]:
-        """Rows of a table with the columns that the model was fitted to, as float64."""
+    def _read(self, X: Any) -> Float[Tensor, "b e"]:
+        """Rows of a table with the columns that the model was fitted to, as inputs of the model."""
         check_is_fitted(self)
-        return torch.from_numpy(np.array(validate_data(self, X, reset=False, dtype=np.float64)))
+        plan = self.columns_
+        return torch.from_numpy(plan.encode(plan.aligned(read_rows(self, X, reset=False), "X")))
 
     def _mean_and_deviation(self, X: Any, return_std: bool) -> Any:
         """E y of each row; and, if asked for, the root of Var y."""

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.adapters.numbers import as_int
@@ -24,6 +24,7 @@ from gplens.estimators.likelihoods import Logistic
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
+from gplens.estimators.training_tables import read_training
 
 LINKS = ("probit", "logistic", "softmax")
 
@@ -48,14 +49,13 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPClassifier":
         """Fit to labels of any kind."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        plan, inputs, y = read_training(self, X, y, numeric=False)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        inputs = torch.from_numpy(np.array(X))
         problem = self._problem(torch.from_numpy(labels.astype(np.float64)))
-        design, scaling = Design.of(self, shared=self.shared), scaling_of(self.scaling, inputs)
+        design, scaling = Design.of(self, shared=self.shared), scaling_of(self.scaling, inputs, plan.sharing)
         fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, average(inputs))
+        self._finish(fit, plan, average(inputs))
         self._warn_if_interrupted()
         return self
 

@@ -9,7 +9,6 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from gplens.estimators.base import GPEstimator
@@ -19,6 +18,7 @@ from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
+from gplens.estimators.training_tables import read_training
 
 NODES = 64
 """Gauss-Hermite nodes of the predictive density."""
@@ -39,15 +39,15 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
 
     def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPCountRegressor":
         """Fit to counts: numbers of zero or more, not necessarily whole (averages of several counts)."""
-        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
-        inputs, counts = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
+        plan, inputs, y = read_training(self, X, y, numeric=True)
+        counts = torch.from_numpy(np.array(y, dtype=np.float64))
         if bool((counts < 0).any()):
             raise ValueError(f"expected counts of zero or more, got y with the smallest value {float(counts.min())}.")
         typical = float((counts.sum() + 0.5) / len(counts))
         problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=float(np.log(typical)))
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs)
+        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
         fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, average(inputs))
+        self._finish(fit, plan, average(inputs))
         self._warn_if_interrupted()
         return self
 

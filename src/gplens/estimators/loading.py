@@ -14,6 +14,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from torch import Tensor
 
+from gplens.columns.number import Number
+from gplens.columns.plan import ColumnPlan
+from gplens.columns.planning import from_json
+from gplens.columns.scalar import ScalarColumn
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.classification import GPClassifier
 from gplens.estimators.count_regression import GPCountRegressor
@@ -97,15 +101,17 @@ def _read_tensors(path: Path, digest: str) -> dict[str, Tensor]:
 def _decode(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
+    if value["type"] == "columns":
+        return {key: from_json(kind) for key, kind in value["kinds"]}
     fields = {key: _decode(part) for key, part in value.items() if key != "type"}
     return OPTIONS[value["type"]](**fields)
 
 
 def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) -> GPEstimator:
     """Set the fitted attributes from what the files hold."""
-    columns = tensors["mean_input"].shape
-    if columns != (header["features"],):
-        raise DamageError(f"whose {JSON} has {header['features']} features, where the tensors have {tuple(columns)}")
+    plan, inputs = _plan(header), tensors["mean_input"].shape
+    if inputs != (len(plan.inputs),) or len(plan.columns) != header["features"]:
+        raise DamageError(f"whose {JSON} has {len(plan.inputs)} inputs, where the tensors have {tuple(inputs)}")
     estimator.n_features_in_ = header["features"]
     if header["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -113,12 +119,13 @@ def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) ->
         kind = header["classes"]["dtype"]
         estimator.classes_ = np.array(header["classes"]["labels"], dtype=object if kind == "|O" else kind)
     likelihood = _likelihood(header["likelihood"], tensors)
-    model = _exact(header, tensors, likelihood) if "X" in tensors else _sparse(header, tensors)
+    d = len(plan.inputs)
+    model = _exact(header, tensors, likelihood, d) if "X" in tensors else _sparse(header, tensors, d)
     for module, prefix in ((model, "model."), (likelihood, "likelihood.")):
         state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
         module.load_state_dict(state)
         module.eval().requires_grad_(False)
-    estimator._finish(Fit(model, likelihood, header["training"]), tensors["mean_input"])
+    estimator._finish(Fit(model, likelihood, header["training"]), plan, tensors["mean_input"])
     return estimator
 
 
@@ -135,14 +142,23 @@ def _likelihood(name: str, tensors: dict[str, Tensor]) -> gpytorch.likelihoods.L
     return makers[name]().double()
 
 
-def _exact(header: dict[str, Any], tensors: dict[str, Tensor], likelihood: Any) -> Exact:
-    kernel = kernel_of(header["kernel"], header["features"], None)
+def _plan(header: dict[str, Any]) -> ColumnPlan:
+    """What is done with each column; folders without it have numbers only."""
+    if "columns" in header:
+        return from_json(header["columns"])
+    names = header["feature_names"] or [f"x{k}" for k in range(header["features"])]
+    columns = tuple(ScalarColumn(name, Number(), "number", None, None) for name in names)
+    return ColumnPlan(columns, header["feature_names"] is not None)
+
+
+def _exact(header: dict[str, Any], tensors: dict[str, Tensor], likelihood: Any, d: int) -> Exact:
+    kernel = kernel_of(header["kernel"], d, None)
     return Exact(tensors["X"], tensors["y"], likelihood, kernel, prior_mean(None, 0.0)).double()
 
 
-def _sparse(header: dict[str, Any], tensors: dict[str, Tensor]) -> Sparse:
+def _sparse(header: dict[str, Any], tensors: dict[str, Tensor], d: int) -> Sparse:
     named = {name.rpartition(".")[2]: tensor for name, tensor in tensors.items()}
     a, Z = named["variational_mean"], named["inducing_points"]
     latents, kernels = (len(tensor) if tensor.ndim == axes else None for tensor, axes in ((a, 2), (Z, 3)))
-    kernel = kernel_of(header["kernel"], header["features"], kernels)
+    kernel = kernel_of(header["kernel"], d, kernels)
     return Sparse(Z, kernel, prior_mean(latents, 0.0), latents=latents, jitter=header["jitter"]).double()

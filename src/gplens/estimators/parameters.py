@@ -1,5 +1,6 @@
 """The parameters that all estimators share, and the checked choices of a fit that they become."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, final, no_type_check
 
@@ -8,6 +9,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from gplens.adapters.numbers import as_int
+from gplens.columns.kind import Kind
 from gplens.estimators.gp_models import KERNELS
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.rows import PLACEMENTS, typical_distance
@@ -30,6 +32,9 @@ class SharedParameters:
     scaling: str = "columns"
     """How training scales the inputs: "columns" standardises each column, "table" scales all by one number, "none"
     leaves them. The fitted model and all results are in the units of the table in any case."""
+    columns: Mapping[str, Kind] | None = None
+    """Kinds of columns, such as {"hour": gplens.columns.Cyclic(24)}; columns that are not named have the default of
+    what their entries are."""
     training: Training | None = None
     """How a sparse model is trained; None is Training()."""
     random_state: Any = None

@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
@@ -19,6 +18,7 @@ from gplens.estimators.likelihoods import log_normal
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
+from gplens.estimators.training_tables import read_training
 
 
 @final
@@ -44,9 +44,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPRegressor":
         """Fit to real numbers. Checkpoints are written by sparse fits only."""
-        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
-        inputs, targets = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
-        design, scaling, (shift, scale) = Design.of(self), scaling_of(self.scaling, inputs), _centre(targets)
+        plan, inputs, y = read_training(self, X, y, numeric=True)
+        targets = torch.from_numpy(np.array(y, dtype=np.float64))
+        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
+        shift, scale = _centre(targets)
         if (limit := as_float(self.exact_rows)) is None:
             raise ValueError(f"exact_rows must be a number of rows, got exact_rows={self.exact_rows!r}.")
         if len(inputs) <= limit:
@@ -54,7 +55,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         else:
             problem = Problem((targets - shift) / scale, gaussian_noise(0.1), _sites, shift=shift, scale=scale)
             fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, average(inputs))
+        self._finish(fit, plan, average(inputs))
         self._warn_if_interrupted()
         return self
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +14,8 @@ from safetensors.torch import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from gplens.baselines import Inputs
+from gplens.columns.planning import to_json
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.gp_models import Exact
 from gplens.explanation.storage import BLANK, with_checksum, write
@@ -49,7 +52,8 @@ def _tensors(estimator: GPEstimator) -> dict[str, Tensor]:
     model: Any = estimator.model_
     if model.__class__ is Exact:
         tensors |= {"X": model.train_inputs[0], "y": model.train_targets}
-    tensors["mean_input"] = torch.from_numpy(estimator.mean_input_)
+    mean = estimator.mean_input_
+    tensors["mean_input"] = mean.values[0] if isinstance(mean, Inputs) else torch.from_numpy(mean)
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
 
@@ -67,6 +71,7 @@ def _header(estimator: GPEstimator, name: str, digest: str) -> dict[str, Any]:
         "kernel": estimator.kernel,
         "jitter": None if isinstance(estimator.model_, Exact) else estimator.model_.strategy.jitter_val,
         "features": estimator.n_features_in_,
+        "columns": to_json(estimator.columns_),
         "feature_names": None if names is None else names.tolist(),
         "classes": None if classes is None else {"dtype": classes.dtype.str, "labels": classes.tolist()},
         "training": estimator.training_summary_,
@@ -77,6 +82,8 @@ def _header(estimator: GPEstimator, name: str, digest: str) -> dict[str, Any]:
 
 def _encode(value: Any) -> Any:
     """A parameter as JSON: an options object with its type; None for a generator, whose seed is unknown."""
+    if isinstance(value, Mapping):
+        return {"type": "columns", "kinds": [[key, to_json(kind)] for key, kind in value.items()]}
     if is_dataclass(value) and not isinstance(value, type):
         return {"type": type(value).__name__, **{k: _encode(getattr(value, k)) for k in asdict(value)}}
     if isinstance(value, np.random.RandomState):

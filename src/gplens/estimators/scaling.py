@@ -12,6 +12,8 @@ from torch import Tensor
 
 from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
 
+Sharing = tuple[tuple[int, ...], ...]
+"""Inputs, in sets that share one scale and one lengthscale."""
 NARROWEST = 1e-6
 """Spread over mean of a column below which float64 leaves too few digits of the distances between rows."""
 
@@ -33,9 +35,15 @@ class Scaling:
         return self.shift + self.scale * Z
 
 
-def columns(X: Float[Tensor, "n d"]) -> Scaling:
-    """Each column to mean zero and deviation one; a constant column is only centred."""
+def columns(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
+    """Each column to mean zero and deviation one; a constant column is only centred.
+
+    Inputs that share a scale, such as those of the categories of a column, have variances that add up to one.
+    """
     shift, scale, constant = average(X), X.std(0, correction=0), _constant(X)
+    for members in map(list, sharing):
+        if len(members) > 1:
+            scale[members], constant[members] = scale[members].square().sum().sqrt(), constant[members].all()
     narrow = ~constant & (scale < NARROWEST * shift.abs())
     if bool(narrow.any()):
         k = int(narrow.nonzero()[0])
@@ -55,14 +63,14 @@ def _constant(X: Float[Tensor, "n d"]) -> Bool[Tensor, " d"]:
     return (X[0] == X).all(0)
 
 
-def table(X: Float[Tensor, "n d"]) -> Scaling:
+def table(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
     """All columns by one number, for columns that share a unit, such as pixels."""
     shift = average(X)
     scale = (X - shift).square().mean().sqrt()
     return Scaling(shift, torch.where(scale > 0, scale, 1.0).expand_as(shift))
 
 
-def none(X: Float[Tensor, "n d"]) -> Scaling:
+def none(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
     """Columns as they are."""
     return Scaling(torch.zeros_like(X[0]), torch.ones_like(X[0]))
 
@@ -70,11 +78,11 @@ def none(X: Float[Tensor, "n d"]) -> Scaling:
 SCALINGS = {"columns": columns, "table": table, "none": none}
 
 
-def scaling_of(name: Any, X: Float[Tensor, "n d"]) -> Scaling:
-    """The scaling of this name for a table."""
+def scaling_of(name: Any, X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
+    """The scaling of this name for inputs, sets of which share a scale."""
     if not isinstance(name, str) or name not in SCALINGS:
         raise ValueError(f"scaling must be one of {sorted(SCALINGS)}, got scaling={name!r}.")
-    return SCALINGS[name](X)
+    return SCALINGS[name](X, sharing)
 
 
 @torch.no_grad()

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
@@ -21,6 +20,7 @@ from gplens.estimators.likelihoods import SquaredScale, log_normal
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
+from gplens.estimators.training_tables import read_training
 
 NODES = 128
 """Gauss-Hermite nodes of the predictive density."""
@@ -49,8 +49,8 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
 
     def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPVarianceRegressor":
         """Fit to observations that scatter around zero."""
-        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
-        inputs, observed = torch.from_numpy(np.array(X)), torch.from_numpy(np.array(y, dtype=np.float64))
+        plan, inputs, y = read_training(self, X, y, numeric=True)
+        observed = torch.from_numpy(np.array(y, dtype=np.float64))
         scale = float(observed.square().mean().sqrt())
         if scale == 0:
             raise ValueError(f"expected some y other than zero, got {len(observed)} zeros.")
@@ -59,9 +59,9 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
             raise ValueError(f"floor must be a finite number above zero, got floor={self.floor!r}.")
         likelihood = SquaredScale(floor)
         problem = Problem(observed / scale, likelihood, _sites, mean=0.8, variance=0.25, concave=False, scale=scale)
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs)
+        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
         fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(replace(fit, likelihood=SquaredScale(floor * scale**2)), average(inputs))
+        self._finish(replace(fit, likelihood=SquaredScale(floor * scale**2)), plan, average(inputs))
         self._warn_if_interrupted()
         return self
 

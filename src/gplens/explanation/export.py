@@ -20,11 +20,14 @@ def to_frame(explanation: Explanation) -> Any:
 
     backend: Any = explanation.frame_backend or "pandas"
     try:
-        return narwhals.from_dict(_columns(explanation), backend=backend).to_native()
+        frame = narwhals.from_dict(_columns(explanation), backend=backend).to_native()
     except ModuleNotFoundError as cause:
         raise ImportError(
             f"expected {backend} to be installed for to_frame(), got no module {cause.name}. Run pip install {backend}."
         ) from cause
+    if explanation.labels.rows is not None and backend == "pandas":
+        frame.index = [explanation.labels.rows[i] for i in frame["row"]]
+    return frame
 
 
 def _columns(e: Explanation) -> dict[str, Any]:
@@ -37,6 +40,11 @@ def _columns(e: Explanation) -> dict[str, Any]:
     columns["input"] = e.inputs[row, feature].numpy()
     if not e.background:
         columns["baseline"] = e.baseline[row, feature].numpy()
+    places = list(zip(row.tolist(), feature.tolist(), strict=True))
+    if e.labels.inputs is not None:
+        columns["input_label"] = [e.labels.input_text(i, k) for i, k in places]
+    if e.labels.baseline is not None and not e.background:
+        columns["baseline_label"] = [e.labels.baseline_text(i, k) for i, k in places]
     columns["attribution"] = e.values.flatten().numpy()
     for name in ("std", "std_error", "error", "standard_error"):
         if (values := getattr(e, name)) is not None:
@@ -62,11 +70,22 @@ def to_shap(explanation: Explanation, level: float) -> "shap.Explanation":
         values=_outputs_last(e.values),
         base_values=e.baseline_prediction.numpy(),
         data=e.inputs.numpy(),
+        display_data=_display(e),
         feature_names=list(e.feature_names),
         output_names=None if e.output_names is None else list(e.output_names),
         lower_bounds=lower,
         upper_bounds=upper,
     )
+
+
+def _display(e: Explanation) -> NDArray[Any] | None:
+    """The inputs with texts in the place of numbers; None if there are no texts."""
+    if e.labels.inputs is None:
+        return None
+    display = e.inputs.numpy().astype(object)
+    for i, k in (e.labels.inputs.codes >= 0).nonzero().tolist():
+        display[i, k] = e.labels.input_text(i, k)
+    return display
 
 
 def _outputs_last(values: Float[Tensor, "b *c d"]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin
 from jaxtyping import jaxtyped
 from torch import Tensor
 
+from gplens.adapters.labels import EntryTexts, Labels
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
@@ -20,11 +21,14 @@ VERSION = 2
 OF_SPREAD = {"std": "std", "std_error": "std_error", "covariance": "covariance", "draws": "draws"}
 OF_SPREAD["spread_converged"] = "converged"
 """Names of the spread's tensors in a file, and in the spread."""
+CODES = {"inputs": "input_codes", "baseline": "baseline_codes"}
+"""Names of the codes of labels in a file, by their part of the labels."""
 
 
 def save(explanation: Explanation, path: Path) -> None:
     """A crash leaves the old file or the new one."""
-    spread = explanation.spread
+    spread, labels = explanation.spread, explanation.labels
+    texts: dict[str, EntryTexts | None] = {name: getattr(labels, part) for part, name in CODES.items()}
     header = {
         "format": FORMAT,
         "format_version": VERSION,
@@ -32,6 +36,8 @@ def save(explanation: Explanation, path: Path) -> None:
         "output_names": explanation.output_names,
         "background": explanation.background,
         "frame_backend": explanation.frame_backend,
+        "row_names": labels.rows,
+        "words": {name: None if part is None else part.words for name, part in texts.items()},
         "joint_draws": spread is None or spread.joint_draws,
         "gaussian": spread is not None and spread.gaussian,
         "provenance": asdict(explanation.provenance),
@@ -39,6 +45,7 @@ def save(explanation: Explanation, path: Path) -> None:
     tensors = explanation.tensors()
     if spread is not None:
         tensors |= {name: spread.tensors()[field] for name, field in OF_SPREAD.items() if field in spread.tensors()}
+    tensors |= {name: part.codes for name, part in texts.items() if part is not None}
     write(path, pack(header, tensors))
 
 
@@ -75,7 +82,8 @@ def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanat
         parts: dict[str, Any] = {name: None if given is None else tuple(given) for name, given in names.items()}
         parts |= {"background": header["background"], "frame_backend": header.get("frame_backend")}
         flags = {name: header[name] for name in ("joint_draws", "gaussian")}
-    except (KeyError, TypeError) as cause:
+        parts["labels"] = _read_labels(header, tensors)
+    except (AttributeError, KeyError, TypeError) as cause:
         raise DamageError(f"whose header lacks a part, or has one of another kind ({cause})") from cause
     spread: dict[str, Any] = {"std": None, **of_spread, **flags}
     parts |= {"error": None, "converged": None, **tensors, "spread": None}
@@ -86,6 +94,19 @@ def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanat
     _check_shapes({**_types(Spread, spread), **_types(Explanation, parts)})
     _check_lengths(parts)
     return Explanation(**{**parts, "spread": Spread(**spread) if of_spread else None})
+
+
+def _read_labels(header: dict[str, Any], tensors: dict[str, Tensor]) -> Labels:
+    """The labels, whose codes are taken out of the tensors. Files without any have none."""
+    rows, words = header.get("row_names"), header.get("words") or {}
+    parts: dict[str, Any] = {"rows": None if rows is None else tuple(rows)}
+    for part, name in CODES.items():
+        if words.get(name) is not None:
+            texts = {"words": tuple(words[name]), "codes": tensors.pop(name)}
+            _check_parts(EntryTexts, texts)
+            parts[part] = EntryTexts(**texts)
+    _check_parts(Labels, parts)
+    return Labels(**parts)
 
 
 def _check_parts(kind: type[Any], parts: dict[str, Any]) -> None:
@@ -105,11 +126,11 @@ def _types(kind: type[Any], parts: dict[str, Any]) -> dict[str, tuple[Any, Any]]
 
 
 def _is(part: Any, kind: Any) -> bool:
-    """isinstance for unions and tuples of texts too."""
+    """isinstance for unions and tuples too."""
     if isinstance(kind, UnionType):
         return any(_is(part, member) for member in get_args(kind))
     if get_origin(kind) is tuple:
-        return isinstance(part, tuple) and all(isinstance(entry, str) for entry in part)
+        return isinstance(part, tuple) and all(_is(entry, get_args(kind)[0]) for entry in part)
     return isinstance(part, kind)
 
 
@@ -131,5 +152,11 @@ def _check_lengths(parts: dict[str, Any]) -> None:
     named = tuple(len(names) for names in axes if names is not None)
     if values.shape[1:] != named:
         raise DamageError(f"whose values of shape {tuple(values.shape)} do not fit names of {named}")
+    labels: Labels = parts["labels"]
+    for texts, numbers in ((labels.inputs, parts["inputs"]), (labels.baseline, parts["baseline"])):
+        if texts is not None and (texts.codes.shape != numbers.shape or int(texts.codes.max()) >= len(texts.words)):
+            raise DamageError(f"whose labels of shape {tuple(texts.codes.shape)} fit neither numbers nor words")
+    if labels.rows is not None and len(labels.rows) != len(values):
+        raise DamageError(f"which has {len(labels.rows)} names of rows for {len(values)} inputs")
     if not parts["background"] and len(parts["baseline"]) != len(values):
         raise DamageError(f"which has {len(parts['baseline'])} baselines for {len(values)} inputs")

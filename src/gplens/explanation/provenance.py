@@ -23,3 +23,5 @@ class Provenance:
     """Of gplens."""
     output: str | None = None
     """What the single output of a model is, if the model names it: "P(y = class 1)"."""
+    path: str | None = None
+    """What paths are straight in, if that is not the features themselves."""

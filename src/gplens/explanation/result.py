@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, final
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gplens.adapters.labels import Labels
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.selection import group_columns, output_index, row_indices, single_members, sum_groups
 from gplens.explanation.spread import Spread
@@ -57,6 +58,8 @@ class Explanation:
     """How sure the model is of each attribution; None unless asked for with explain(uncertainty=...)."""
     frame_backend: str | None = None
     """The library of the frame that the inputs came in ("pandas", "polars", ...), in which `to_frame` answers."""
+    labels: Labels = Labels()
+    """Names of the rows, and texts of inputs that are no numbers: `labels.input_text(i, k)`."""
 
     @property
     def std(self) -> Float[Tensor, "b *c d"] | None:
@@ -98,6 +101,7 @@ class Explanation:
         rows = row_indices(rows, len(self))
         chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items() if name in BY_ROW}
         chosen["baseline"] = self.baseline if self.background else self.baseline[rows]
+        chosen["labels"] = self.labels.of_rows(rows, background=self.background)
         return replace(self, **chosen, spread=None if self.spread is None else self.spread.rows(rows))
 
     def group(self, groups: Mapping[str, Sequence[str]]) -> "Explanation":
@@ -106,9 +110,13 @@ class Explanation:
         `explanation.group({"hour": ["hour_sin", "hour_cos"]})`. The error of a sum is at most the sum of the errors,
         which is what is given. The input value of a group of several features is NaN.
         """
-        columns = group_columns(self.feature_names, groups)
+        return self.summed(group_columns(self.feature_names, groups))
+
+    def summed(self, columns: Mapping[str, list[int]]) -> "Explanation":
+        """The same for groups that are given by the numbers of their features."""
         return replace(
             self,
+            labels=self.labels.single_members(columns),
             values=sum_groups(self.values, columns),
             error=None if self.error is None else sum_groups(self.error, columns),
             standard_error=None if self.standard_error is None else sum_groups(self.standard_error, columns),
@@ -125,13 +133,11 @@ class Explanation:
         i, j = (output_index(self.output_names, output) for output in (a, b))
         tensors = self.tensors()
         signs = {"values": -1, "prediction": -1, "baseline_prediction": -1, "gap": -1, "error": 1, "standard_error": 1}
-        parts = {
-            name: tensors[name][:, i] + sign * tensors[name][:, j] for name, sign in signs.items() if name in tensors
-        }
+        signed = [(name, sign) for name, sign in signs.items() if name in tensors]
+        parts: dict[str, Any] = {name: tensors[name][:, i] + sign * tensors[name][:, j] for name, sign in signed}
         target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
-        spread = None if self.spread is None else self.spread.contrast(i, j)
-        provenance = replace(self.provenance, target=target)
-        return replace(self, **parts, output_names=None, provenance=provenance, spread=spread)
+        parts["spread"] = None if self.spread is None else self.spread.contrast(i, j)
+        return replace(self, **parts, output_names=None, provenance=replace(self.provenance, target=target))
 
     def interval(self, level: float = 0.9) -> tuple[Float[Tensor, "b *c d"], Float[Tensor, "b *c d"]]:
         """Lower and upper ends of the central posterior interval of every attribution."""

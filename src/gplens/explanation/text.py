@@ -1,5 +1,7 @@
 """An explanation as text, which is its repr."""
 
+from math import isnan
+
 import torch
 from torch import Tensor
 
@@ -24,7 +26,8 @@ def describe(explanation: Explanation) -> str:
         return head
     tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
-    return "\n".join(part for part in (head, *tables, more, _quality(e)) if part)
+    path = "" if p.path is None else f"  {p.path}"
+    return "\n".join(part for part in (head, *tables, more, _quality(e), path) if part)
 
 
 def _shown_output(e: Explanation, i: int) -> int | None:
@@ -37,12 +40,13 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
     at = (i,) if j is None else (i, j)
     values, start, end = e.values[at], float(e.baseline_prediction[at]), float(e.prediction[at])
     label = "" if j is None or e.output_names is None else f", {e.output_names[j]}"
-    lines = [f"  input {i}{label}: baseline {start:.6g} -> prediction {end:.6g} ({end - start:+.6g})"]
+    row = "" if e.labels.rows is None else f" ({e.labels.rows[i]})"
+    lines = [f"  input {i}{row}{label}: baseline {start:.6g} -> prediction {end:.6g} ({end - start:+.6g})"]
     order = values.abs().argsort(descending=True).tolist()
     width = max(len(e.feature_names[k]) for k in order[:FEATURES])
     largest = max(float(values.abs().max()), torch.finfo(values.dtype).tiny)
     for k in order[:FEATURES]:
-        value, given = float(values[k]), "" if e.inputs[i, k].isnan() else f"= {float(e.inputs[i, k]):.6g}"
+        value, given = float(values[k]), _given(e, i, k)
         bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / largest)
         deviation = "" if e.std is None else f" +- {float(e.std[(*at, k)]):<9.3g}"
         lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}{deviation}  {bar}".rstrip())
@@ -50,6 +54,12 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
         rest = float(values[order[FEATURES:]].sum())
         lines.append(f"    {_count(len(order) - FEATURES, 'other feature')}: {rest:+.5g}")
     return "\n".join(lines)
+
+
+def _given(e: Explanation, i: int, k: int) -> str:
+    """What an input is: its text, or its number; nothing for a group of features."""
+    text, number = e.labels.input_text(i, k), float(e.inputs[i, k])
+    return f"= {text}" if text is not None else "" if isnan(number) else f"= {number:.6g}"
 
 
 def _quality(e: Explanation) -> str:

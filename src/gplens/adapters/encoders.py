@@ -1,0 +1,155 @@
+"""The interface between the tables that a model was fitted to and the inputs of its Gaussian process."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gplens.adapters.entries import Entries, of_objects, of_series
+from gplens.adapters.labels import EntryTexts
+from gplens.adapters.tables import Table, frame_of, read_table, row_names_of
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """A table as the user has it, column by column."""
+
+    columns: tuple[Entries, ...]
+    names: tuple[str, ...] | None
+    """None if the columns came without names."""
+    rows: int
+    vector: bool = False
+    """Whether a single row was given."""
+    backend: str | None = None
+    row_names: tuple[int | str, ...] | None = None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OriginalRows:
+    """Rows in the original columns: numbers, NaN where there is none, and texts for what is not a number."""
+
+    numbers: Float[Tensor, "b d"]
+    texts: EntryTexts
+
+
+class Encoder(ABC):
+    """How the columns of a table become the inputs of a model, and how its attributions go back to them."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The original columns."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs of the model."""
+
+    @property
+    @abstractmethod
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The inputs of each column."""
+
+    @property
+    def sums(self) -> bool:
+        """Whether a column has several inputs, or none, so that attributions are added up."""
+        return any(len(block) != 1 for block in self.blocks)
+
+    @property
+    @abstractmethod
+    def path(self) -> str | None:
+        """What a path is straight in, as a sentence; None if that is the columns of the table."""
+
+    @abstractmethod
+    def read(self, X: Any, what: str, *, vectors: bool = False) -> tuple[Table, OriginalRows]:
+        """A user's table as inputs of the model, and as it is shown; `what` is its name in messages."""
+
+    @abstractmethod
+    def decode(self, values: Float[Tensor, "b e"]) -> OriginalRows:
+        """Inputs of the model, averages of rows among them, in the original columns."""
+
+    @abstractmethod
+    def constant(self, number: float) -> Float[Tensor, "1 e"]:
+        """The row in which every column is a number. Raises a ValueError for columns that are no numbers."""
+
+
+def encoder_of(model: object) -> Encoder | None:
+    """The encoder of a model that has one as its attribute `encoder`; None for a model of plain numbers."""
+    encoder = getattr(model, "encoder", None)
+    return encoder if isinstance(encoder, Encoder) else None
+
+
+def read_points(model: object, points: Any) -> Float[Tensor, "k e"] | None:
+    """Inputs of a model: rows of its tables, or, as a tensor, what they are encoded to."""
+    encoder = None if isinstance(points, Tensor) else encoder_of(model)
+    if points is None:
+        return None
+    return read_table(points, "points").values if encoder is None else encoder.read(points, "points")[0].values
+
+
+def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors: bool = False) -> RawTable:
+    """Read a frame, an array, nested lists, or, with `vectors`, one row as a vector, Series or dictionary.
+
+    `names` are those of the columns where X has none.
+
+    Raises:
+        ValueError: another shape, or a column of entries that are no numbers, texts, booleans, dates or times.
+    """
+    frame = frame_of(X, what)
+    if frame is not None:
+        own = tuple(str(name) for name in frame.columns)
+        columns = tuple(of_series(series, name) for series, name in zip(frame.iter_columns(), own, strict=True))
+        return RawTable(columns, own, len(frame), False, frame.implementation.value, row_names_of(frame))
+    labels = _labels_of(X) if vectors else None
+    cells: Any = list(X.values()) if isinstance(X, dict) else X
+    array = _array(cells)
+    vector = array.ndim == 1 and vectors
+    array = array[None] if vector else array
+    if array.ndim != 2:
+        hint = "; for one input, write X[None]." if array.ndim == 1 else "."
+        raise ValueError(f"expected {what} of shape (rows, features), got {tuple(array.shape)}{hint}")
+    known = labels or names or tuple(f"x{k}" for k in range(array.shape[1]))
+    if len(known) != array.shape[1]:
+        raise ValueError(f"expected {what} with {len(known)} columns, {list(known)}, got {array.shape[1]} columns.")
+    columns = tuple(_column(array[:, k], name) for k, name in enumerate(known))
+    return RawTable(columns, labels, len(array), vector)
+
+
+def _labels_of(X: Any) -> tuple[str, ...] | None:
+    """The keys of a dictionary, or the labels of the entries of a pandas Series."""
+    labels = list(X) if isinstance(X, dict) else getattr(X, "index", None)
+    if labels is None or callable(labels) or not all(isinstance(label, str) for label in labels):
+        return None
+    return tuple(labels)
+
+
+def _array(X: Any) -> NDArray[Any]:
+    """An array of numbers, or of objects if there is anything else."""
+    if isinstance(X, Tensor):
+        return X.detach().cpu().numpy()
+    if isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "to_numpy"):
+        return X.to_numpy()
+    rows = list(X)
+    nested = bool(rows) and isinstance(rows[0], list | tuple | np.ndarray)
+    if not nested:
+        array = np.empty(len(rows), dtype=object)
+        array[:] = rows
+        return array
+    return np.array(X, dtype=object)
+
+
+def _column(values: NDArray[Any], name: str) -> Entries:
+    if values.dtype.kind in "iuf":
+        return Entries(name, "number", values.astype(np.float64))
+    if values.dtype.kind == "M":
+        moments = values.astype("datetime64[us]")
+        return Entries(name, "datetime", np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6))
+    return of_objects(values.tolist(), name)

@@ -1,0 +1,42 @@
+"""An explanation of the inputs of a model as one of the columns of the table that they encode."""
+
+from dataclasses import replace
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.encoders import Encoder, OriginalRows
+from gplens.adapters.labels import Labels
+from gplens.explanation.result import Explanation
+
+
+def in_columns(
+    explanation: Explanation,
+    encoder: Encoder,
+    names: tuple[str, ...],
+    original: OriginalRows,
+    baselines: Float[Tensor, "s e"],
+) -> Explanation:
+    """Attributions of the inputs of one column added up, with the deviation of the sum; inputs as in the table.
+
+    Args:
+        explanation: of the inputs of the model.
+        encoder: what made them from the columns of the table.
+        names: what the columns are called.
+        original: the rows that are explained.
+        baselines: in the inputs of the model; one for all rows, one for each row, or a background.
+    """
+    e, shape = explanation, original.numbers.shape
+    blocks = {name: list(block) for name, block in zip(names, encoder.blocks, strict=True)}
+    start = encoder.decode(baselines)
+    numbers, codes = start.numbers, start.texts.codes
+    if not e.background:
+        numbers, codes = numbers.expand(shape), codes.expand(shape)
+    return replace(
+        e.summed(blocks) if encoder.sums else e,
+        feature_names=names,
+        inputs=original.numbers,
+        baseline=numbers,
+        labels=Labels(e.labels.rows, original.texts, replace(start.texts, codes=codes)),
+        provenance=replace(e.provenance, path=encoder.path),
+    )
