@@ -90,3 +90,24 @@ def _by_row(row: Int[Tensor, " n"], places: Float[Tensor, " n"], rows: int) -> F
     row, places, counts = row[order], places[order], torch.bincount(row, minlength=rows)
     table = places.new_full((rows, int(counts.max())), torch.nan)
     return table.index_put((row, torch.arange(len(row)) - (counts.cumsum(0) - counts)[row]), places)
+
+
+def slowed(s: Float[Tensor, "b q"], kinks: Float[Tensor, "b k"]) -> tuple[Float[Tensor, "b q"], Float[Tensor, "b q"]]:
+    """tau(s) and tau'(s): from 0 to 1, through every kink with three derivatives that are zero  (5.18).
+
+    Between two kinks tau goes from one to the other as int u^3 (1 - u)^3 du does. Each piece has a share of s that is
+    the mean of its share of t and of an equal one, so that short pieces have nodes too.
+    """
+    inside = torch.where((kinks > 0) & (kinks < 1), kinks, torch.nan)
+    if not bool(inside.isfinite().any()):
+        return s, torch.ones_like(s)
+    ends = s.new_tensor([0.0, 1.0]).expand(len(s), 2)
+    places = torch.cat([ends[:, :1], inside.nan_to_num(nan=1.0).sort(dim=1).values, ends[:, 1:]], dim=1)
+    width = places.diff(dim=1)
+    share = (width + (width > 0) / (width > 0).sum(1, keepdim=True)) / 2
+    begins = torch.cat([ends[:, :1], share.cumsum(1)], dim=1)
+    piece = (torch.searchsorted(begins.contiguous(), s.contiguous(), right=True) - 1).clamp(0, width.shape[1] - 1)
+    start, begin, w, h = (part.gather(1, piece) for part in (places, begins, width, share))
+    u = ((s - begin) / h).clamp(0, 1)
+    moved = u**4 * (35 - 84 * u + 70 * u**2 - 20 * u**3)
+    return start + w * moved, w / h * 140 * (u * (1 - u)) ** 3

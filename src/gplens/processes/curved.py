@@ -11,6 +11,7 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs
 from gplens.lines.pull_back import Form
+from gplens.processes.crossings import slowed
 from gplens.processes.process import Marginals, Process, Sources
 from gplens.processes.smooth_map import Jet, SmoothMap
 
@@ -45,7 +46,7 @@ class Curved(Process):
 
     @property
     def smooth(self) -> bool:
-        return self.base.smooth and self.phi.levels is None
+        return self.base.smooth
 
     @property
     def width(self) -> int:
@@ -71,13 +72,19 @@ class Curved(Process):
         return self.base.length(Line(start, d, d.new_zeros(len(d), 0))).unflatten(0, (-1, CHORDS)).sum(1)
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """The base at every pair of nodes, on the line between them; the chain rule, once for every derivative."""
+        """The base at every pair of nodes, on the line between them; the chain rule, once for every derivative.
+
+        Nodes are slowed down at kinks, where gradients jump: t = tau(s), and gradients times tau'(s)  (5.18).
+        """
+        square, (left, left_rate) = right is left, self._slowed(left)
+        right, right_rate = (left, left_rate) if square else self._slowed(right)
         x, y = self.at(left), self.at(right)
         (b, q), p, e = left.t.shape, right.t.shape[1], self.phi.outputs
         start = x.values.view(b, q, 1, e).expand(b, q, p, e).reshape(-1, e)
         d = y.values.view(b, 1, p, e).expand(b, q, p, e).reshape(-1, e) - start
         zero = d.new_zeros(len(d), 1)
-        inner, square = self.base.pairs(Line(start, d, zero), Line(start, d, zero + 1), latent), right is left
+        inner = self.base.pairs(Line(start, d, zero), Line(start, d, zero + 1), latent)
+        rates = left_rate[:, :, None] * right_rate[:, None]
 
         def to_left(G: Float[Tensor, "b q p r e"]) -> Float[Tensor, "b q p r d"]:
             return x.back(G.flatten(0, 1).flatten(1, 2)).unflatten(1, (p, -1)).unflatten(0, (b, q))
@@ -91,18 +98,23 @@ class Curved(Process):
             return to_left(to_right(G.view(b, q, p, e, e)).mT).mT
 
         def gradient_sum(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
-            total = both(inner.gradient_sum(H.reshape(-1, 1, 1), True)).sum((1, 2))
+            total = both(inner.gradient_sum((H * rates).reshape(-1, 1, 1), True)).sum((1, 2))
             return total if full else total.diagonal(dim1=1, dim2=2)
 
         def gradients(full: bool) -> Float[Tensor, "b q p d *d"]:
-            matrices = both(inner.gradients(True)[:, 0, 0])
+            matrices = both(inner.gradients(True)[:, 0, 0]) * rates[..., None, None]
             return matrices if full else matrices.diagonal(dim1=3, dim2=4)
 
-        c_k = to_left(inner.c_k.view(b, q, p, 1, e))[:, :, :, 0].transpose(1, 2)
-        c_l = c_k if square else to_right(inner.c_l.view(b, q, p, 1, e))[:, :, :, 0]
-        at_left = _at_nodes(inner.left, x, (b, q, p), 2)
-        at_right = at_left if square else _at_nodes(inner.right, y, (b, q, p), 1)
+        c_k = (left_rate[:, :, None, None] * to_left(inner.c_k.view(b, q, p, 1, e))[:, :, :, 0]).transpose(1, 2)
+        c_l = c_k if square else right_rate[:, None, :, None] * to_right(inner.c_l.view(b, q, p, 1, e))[:, :, :, 0]
+        at_left = _at_nodes(inner.left, x, left_rate, (b, q, p), 2)
+        at_right = at_left if square else _at_nodes(inner.right, y, right_rate, (b, q, p), 1)
         return Pairs(at_left, at_right, inner.c.view(b, q, p), c_k, c_l, gradient_sum, gradients)
+
+    def _slowed(self, line: Line) -> tuple[Line, Float[Tensor, "b q"]]:
+        """The same lines with nodes tau(s) in the place of s, and tau'(s)."""
+        t, rate = slowed(line.t, self.kinks(line))
+        return Line(line.x0, line.d, t), rate
 
     def select(self, latents: tuple[int, ...]) -> "Curved":
         return Curved(self.base.select(latents), self.phi)
@@ -127,12 +139,14 @@ class Curved(Process):
         return jet
 
 
-def _at_nodes(pairs: NodeMarginals, at: Jet, shape: tuple[int, int, int], other: int) -> NodeMarginals:
+def _at_nodes(
+    pairs: NodeMarginals, at: Jet, rate: Float[Tensor, "b q"], shape: tuple[int, int, int], other: int
+) -> NodeMarginals:
     """The marginals of the nodes of one side of all pairs, pulled back; axis `other` is that of the other side."""
     m, v = (part.view(shape).select(other, 0) for part in (pairs.m, pairs.v))
     gradients = torch.stack([pairs.m_k[:, 0], pairs.v_k[:, 0]], dim=1).unflatten(0, shape).select(other, 0)
     m_k, v_k = at.back(gradients.flatten(0, 1)).unflatten(0, m.shape).unbind(2)
-    return NodeMarginals(m, v, m_k, v_k)
+    return NodeMarginals(m, v, rate[..., None] * m_k, rate[..., None] * v_k)
 
 
 @final

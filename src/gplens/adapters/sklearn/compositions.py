@@ -15,11 +15,14 @@ from gplens.processes.transformed import AffineMap
 
 def sequence(steps: list[Any], features: int) -> Plan:
     """Transformers one after the other."""
-    plan = Plan.smooth(AffineMap.columns(features))
+    plan = None
     for i, step in enumerate(steps):
         check_is_fitted(step)
-        plan = plan.then(plan_of(step, plan.map.outputs), after(steps[:i]), type(step).__name__)
-    return plan
+        if plan is None:
+            plan = plan_of(step, features)
+        else:
+            plan = plan.then(plan_of(step, plan.map.outputs), after(steps[:i]), type(step).__name__)
+    return Plan.smooth(AffineMap.columns(features)) if plan is None else plan
 
 
 def after(steps: list[Any]) -> Run:

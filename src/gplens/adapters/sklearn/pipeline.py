@@ -10,9 +10,11 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from torch import Tensor
 
+from gplens.adapters.encoders import Encoder, read_encoder
 from gplens.adapters.reading import Reading, read_host, read_model
 from gplens.adapters.sklearn import affine_steps, encoders, functions, knots, smooth_steps
-from gplens.adapters.sklearn.compositions import leaves, sequence
+from gplens.adapters.sklearn.compositions import after, leaves, sequence
+from gplens.adapters.sklearn.original_columns import PipelineEncoder
 from gplens.adapters.sklearn.outcomes import undone
 from gplens.adapters.sklearn.plans import Plan, plan_of
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
@@ -62,8 +64,19 @@ def _(
         likelihood=likelihood,
         notes=(*notes, PATH) if parts.steps and plan.complete else notes,
         columns=columns_of(model),
+        encoder=read_encoder(model),
         compare=noticing_changes(compare_live, *watched),
     )
+
+
+@read_encoder.register
+def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor) -> Encoder | None:
+    """None where the columns of the table are numbers that are the coordinates themselves."""
+    parts = unwrap(model)
+    plan = plan_for(model, parts)
+    if not parts.steps:
+        return read_encoder(parts.last)
+    return None if plan.complete else PipelineEncoder(plan, parts.steps, after(list(parts.steps)), columns_of(model))
 
 
 PATH = "the path is straight in the columns that the first step takes"

@@ -1,7 +1,7 @@
 """What a fitted transformer does to its columns: numbers that move in a straight line, and a smooth map of them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, final
 
@@ -16,6 +16,8 @@ from gplens.processes.transformed import AffineMap
 
 Run = Callable[[Any], Any]
 """What the host makes of a table."""
+Show = Callable[[NDArray[np.float64]], list[str | float | None]]
+"""Outputs that come from one column -> a text or a number for each row; None where there is neither."""
 UNUSED = 0.5
 """What a map gets for a coordinate that none of the used outputs depends on: logarithms and logits are defined there."""
 
@@ -31,11 +33,23 @@ class Encoded:
     """A table -> an array (rows, len(origins))."""
     step: str
     """Name of the step's class."""
+    shown: Mapping[int, Show] = field(default_factory=dict)
+    """For some of the input columns, what their outputs stand for."""
+    numeric: bool = False
+    """Whether the input columns are numbers."""
 
     def only(self, kept: Bool[Tensor, " n"]) -> "Encoded":
         """Some of the outputs."""
+        if bool(kept.all()):
+            return self
         places = kept.nonzero()[:, 0].tolist()
-        return Encoded(tuple(self.origins[i] for i in places), lambda X: self.run(X)[:, places], self.step)
+        origins = tuple(self.origins[i] for i in places)
+        return replace(self, origins=origins, run=lambda X: self.run(X)[:, places], shown={})
+
+    def of(self, origins: Mapping[int, int], run: Run) -> "Encoded":
+        """The same in terms of another table, from whose columns the input columns come."""
+        shown = {origins[column]: show for column, show in self.shown.items()}
+        return replace(self, origins=tuple(origins[i] for i in self.origins), run=run, shown=shown)
 
 
 @final
@@ -72,10 +86,12 @@ class Plan:
         return Plan(phi.inputs, tuple(range(phi.inputs)), (), phi)
 
     @staticmethod
-    def of_encoder(inputs: int, origins: Sequence[int], step: Any) -> "Plan":
+    def of_encoder(
+        inputs: int, origins: Sequence[int], step: Any, shown: Mapping[int, Show] | None = None, numeric: bool = False
+    ) -> "Plan":
         """Of a transformer whose outputs are coordinates."""
-        run = Encoded(tuple(origins), lambda X: transformed(step, X), type(step).__name__)
-        return Plan(inputs, (), (run,), SmoothMap.columns(len(run.origins)))
+        part = Encoded(tuple(origins), lambda X: transformed(step, X), type(step).__name__, shown or {}, numeric)
+        return Plan(inputs, (), (part,), SmoothMap.columns(len(part.origins)))
 
     def then(self, following: "Plan", run: Run, step: str) -> "Plan":
         """This transformer, which the host runs as `run`, followed by another one, of class `step`."""
@@ -109,7 +125,7 @@ class Plan:
 
     def _lifted(self, part: Encoded, run: Run, step: str) -> Encoded:
         """Coordinates that are made of the outputs of this transformer, in terms of its inputs."""
-        origins = []
+        origins = {}
         for column in part.origins:
             sources = {self.origins[i] for i in self.map.depends[:, column].nonzero()[:, 0].tolist()}
             if len(sources) != 1:
@@ -117,8 +133,9 @@ class Plan:
                     f"expected {step} on outputs that come from one column of the table each, got one that mixes "
                     f"{len(sources)}: {sorted(sources)}; put {step} before the step that mixes columns, or {INSTEAD}"
                 )
-            origins += sources
-        return Encoded(tuple(origins), lambda X: part.run(run(X)), part.step)
+            origins[column] = sources.pop()
+        lifted = part.of(origins, lambda X: part.run(run(X)))
+        return replace(lifted, shown={}) if part.numeric or len(set(origins.values())) < len(origins) else lifted
 
     @staticmethod
     def side_by_side(inputs: int, outputs: int, branches: "Sequence[Branch]") -> "Plan":
@@ -149,7 +166,7 @@ class Branch:
 
     def outward(self, part: Encoded) -> Encoded:
         """Its encoded coordinates in terms of the whole table."""
-        return Encoded(tuple(self.columns[i] for i in part.origins), lambda X: part.run(self.select(X)), part.step)
+        return part.of(dict(enumerate(self.columns)), lambda X: part.run(self.select(X)))
 
 
 INSTEAD = (
