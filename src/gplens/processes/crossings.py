@@ -44,7 +44,7 @@ class Levels(NamedTuple):
         nodes = Line(line.x0, line.d, t.expand(len(line.d), -1)).points()
         values = self.functions(nodes.flatten(0, 1)).unflatten(0, nodes.shape[:2])
         found = [_passages(values[:, :, i].contiguous(), thresholds) for i, thresholds in enumerate(self.thresholds)]
-        row, piece, which = (torch.cat(column) for column in zip(*found, strict=True))
+        row, piece = (torch.cat([part[i] for part in found]) for i in (0, 1))
         function = torch.arange(len(found)).repeat_interleave(torch.tensor([len(rows) for rows, _, _ in found]))
         if len(row) == 0:
             return line.d.new_empty(len(line.d), 0)

@@ -1,4 +1,4 @@
-"""Functions before a process: maps of its inputs with exact derivatives, one after the other or side by side (MATH 1)."""
+"""Maps of the inputs of a process, with exact derivatives, one after the other or side by side (MATH 1.12)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -116,9 +116,7 @@ class SmoothMap:
         return SmoothMap(at, depends, Levels.joined(levels))
 
 
-def _affine_side_by_side(
-    features: int, outputs: int, blocks: Sequence[tuple[Tensor, Tensor, SmoothMap]]
-) -> AffineMap:
+def _affine_side_by_side(features: int, outputs: int, blocks: Sequence[tuple[Tensor, Tensor, SmoothMap]]) -> AffineMap:
     affine = [(rows, columns, part.affine) for rows, columns, part in blocks if part.affine is not None]
     W = torch.zeros(features, outputs, dtype=torch.float64)
     for rows, columns, part in affine:

@@ -1,4 +1,4 @@
-"""Transformers through which a straight line has no meaning: encoders, bins, imputers, row by row as the host has them."""
+"""Transformers through which a straight line has no meaning, and which the host runs: encoders, bins, imputers."""
 
 import warnings
 from collections.abc import Mapping
@@ -64,9 +64,7 @@ def _(step: CountVectorizer | HashingVectorizer, features: int) -> Plan:
     return _blocks(step, [step.n_features if hashed else len(step.vocabulary_)])
 
 
-def _blocks(
-    step: Any, counts: list[int], shown: Mapping[int, Show] | None = None, *, numeric: bool = False
-) -> Plan:
+def _blocks(step: Any, counts: list[int], shown: Mapping[int, Show] | None = None, *, numeric: bool = False) -> Plan:
     """So many outputs of each column, one column after the other."""
     origins = [k for k, count in enumerate(counts) for _ in range(count)]
     return Plan.of_encoder(len(counts), origins, step, shown, numeric)

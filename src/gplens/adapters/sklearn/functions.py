@@ -44,7 +44,7 @@ SLOPES: dict[Any, Callable[[Array], Array]] = {
     scipy.special.logit: lambda x: 1 / (x * (1 - x)),
 }
 """Derivatives of functions that act on every number alone."""
-CUTS = {np.abs: torch.zeros(1, dtype=torch.float64)}
+CUTS: dict[Any, Tensor] = {np.abs: torch.zeros(1, dtype=torch.float64)}
 """Where paths are cut: at a kink, and towards a place where a slope is infinite."""
 CUTS[np.sqrt] = 4.0 ** torch.arange(-60, 20, dtype=torch.float64)
 CUTS[np.cbrt] = torch.cat([-CUTS[np.sqrt].flip(0), CUTS[np.abs], CUTS[np.sqrt]])
@@ -114,7 +114,7 @@ def by_complex_step(function: Function, features: int, names: list[str] | None =
 
     def jacobian(x: Array) -> Array:
         steps = 1j * STEP * np.eye(features)
-        return np.stack([values(x + step).imag / STEP for step in steps], axis=2)
+        return np.stack([np.imag(values(x + step)) / STEP for step in steps], axis=2)
 
     depends = _probed(values, jacobian, features)
     if depends is None:
@@ -122,9 +122,7 @@ def by_complex_step(function: Function, features: int, names: list[str] | None =
 
     def at(x: Float[Tensor, "k d"]) -> Jet:
         given = x.numpy()
-        return Jet(
-            torch.as_tensor(values(given).astype(np.float64)), lambda G: G @ torch.as_tensor(jacobian(given))
-        )
+        return Jet(torch.as_tensor(values(given).astype(np.float64)), lambda G: G @ torch.as_tensor(jacobian(given)))
 
     return SmoothMap(at, torch.as_tensor(depends))
 

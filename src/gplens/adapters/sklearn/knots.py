@@ -20,7 +20,7 @@ ENDS = 1e-7
 def _(step: QuantileTransformer, features: int) -> Plan:
     """Interpolated between quantiles. A column with repeated ones has jumps: its outputs are coordinates."""
     quantiles = np.asarray(step.quantiles_, np.float64)
-    rising = (np.diff(quantiles, axis=0) > 0).all(0)
+    rising = [bool((np.diff(column) > 0).all()) for column in quantiles.T]
     branches = [
         Branch((k,), (k,), Plan.smooth(_interpolated(quantiles[:, k], step)) if rising[k] else _jumps(step, k), _whole)
         for k in range(features)

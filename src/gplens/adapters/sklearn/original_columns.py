@@ -3,21 +3,22 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gplens.adapters.encoders import Encoder, OriginalRows, RawTable, read_raw
 from gplens.adapters.entries import Entries
 from gplens.adapters.labels import EntryTexts
-from gplens.adapters.sklearn.plans import INSTEAD, Plan, Run, transformed
+from gplens.adapters.sklearn.plans import INSTEAD, Plan, Run
 from gplens.adapters.sklearn.predictions import compare
 from gplens.adapters.tables import Table, frame_of
 
+Array = NDArray[np.float64]
 LISTED = 6
 """Columns that a sentence lists."""
 ROUNDING = 1e-3
@@ -30,7 +31,6 @@ class PipelineEncoder(Encoder):
     """Numbers of raw columns and outputs of encoders as the inputs of a process."""
 
     plan: Plan
-    steps: tuple[Any, ...]
     run: Run
     """All steps of the host."""
     fitted: tuple[str, ...] | None
@@ -44,7 +44,7 @@ class PipelineEncoder(Encoder):
     def inputs(self) -> tuple[str, ...]:
         return tuple(f"{self.names[origin]}, coordinate {i}" for i, origin in enumerate(self.plan.origins))
 
-    @cached_property
+    @property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
         origins = self.plan.origins
         return tuple(tuple(i for i, origin in enumerate(origins) if origin == k) for k in range(self.plan.inputs))
@@ -128,7 +128,7 @@ class PipelineEncoder(Encoder):
         rows = [np.stack(numbers, axis=1)] if numbers else []
         return torch.as_tensor(np.concatenate([*rows, *encoded], axis=1))
 
-    def _decoded(self, column: int, values: np.ndarray[Any, Any]) -> list[str | float | None]:
+    def _decoded(self, column: int, values: Array) -> list[str | float | None]:
         """A text or a number for each row; None where a column has neither."""
         if column in self.plan.raw:
             return list(values[:, 0].tolist())
@@ -137,7 +137,7 @@ class PipelineEncoder(Encoder):
         return shows[0](values) if shows and len(owners) == 1 else [None] * len(values)
 
 
-def _finite(entries: Entries, name: str, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _finite(entries: Entries, name: str, what: str) -> Array:
     numbers = entries.called(name).as_family("number").values
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
@@ -149,8 +149,8 @@ def _finite(entries: Entries, name: str, what: str) -> np.ndarray[Any, np.dtype[
 
 
 def _cells(entries: Entries) -> list[Any]:
-    return [None if gone else value for gone, value in zip(entries.missing, entries.values, strict=True)] \
-        if entries.family == "text" else entries.values.tolist()
+    """The entries as Python objects, which a frame takes."""
+    return list(entries.values.tolist())
 
 
 def _shown(entries: Entries) -> list[str | float | None]:
@@ -165,7 +165,7 @@ def _numbers_and_texts(columns: Sequence[list[str | float | None]]) -> tuple[Flo
     return torch.tensor(numbers, dtype=torch.float64).T.contiguous(), EntryTexts.of(texts)
 
 
-def _dense(output: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _dense(output: Any) -> Array:
     return np.asarray(output.toarray() if hasattr(output, "toarray") else output, np.float64)
 
 

@@ -1,6 +1,6 @@
 """TransformedTargetRegressor: what it predicts is the inverse transform of the predicted mean (MATH 2.18)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, final
@@ -34,7 +34,7 @@ from gplens.processes.transformed import AffineMap
 @final
 @dataclass(frozen=True)
 class Inverted(Expectation):
-    """T = h(psi): a function of what a model predicts, not of the latent values that it is an expectation of  (2.18)."""
+    """T = h(psi): a function of what a model predicts, not of the latent values behind it  (2.18)."""
 
     inner: Expectation
     """psi."""
@@ -94,27 +94,28 @@ def _rescaled(likelihood: Likelihood, inverse: SmoothMap, names: str) -> Likelih
     assert inverse.affine is not None
     scale, shift = inverse.affine.W.diagonal(), inverse(torch.zeros(1, inverse.inputs, dtype=torch.float64))[0]
     squared = SmoothMap.of(AffineMap.shifted(scale**2, 0 * scale))
-    response, variance, exceeds = likelihood.response, likelihood.total_variance(), likelihood.exceeds
+    response, variance = likelihood.response, likelihood.total_variance()
     if isinstance(response, ExpectedLink):
         inner = response.links if len(response.links) > 1 else response.links * len(scale)
         pairs = zip(inner, scale.tolist(), shift.tolist(), strict=True)
         response = ExpectedLink(tuple(Affine(link, a, b) for link, a, b in pairs))
     else:
         response = Inverted(response, inverse, names)
-    tail = None
-    if exceeds is not None and len(scale) == 1 and float(scale) > 0:
-        threshold, a, b = exceeds, float(scale), float(shift)
-
-        def tail(t: float) -> Expectation:
-            return threshold((t - b) / a)
-
     return replace(
         likelihood,
         response=response,
         variance=None if variance is None else Inverted(variance, squared, names),
-        exceeds=tail,
+        exceeds=_exceeds(likelihood, scale, shift),
         epistemic=Inverted(likelihood.epistemic or LatentVariance(), squared, names),
     )
+
+
+def _exceeds(
+    likelihood: Likelihood, scale: Float[Tensor, " c"], shift: Float[Tensor, " c"]
+) -> Callable[[float], Expectation] | None:
+    """P(y > t) = P(f > (t - shift)/scale) of a single output."""
+    exceeds, a, b = likelihood.exceeds, float(scale[0]), float(shift[0])
+    return None if exceeds is None or len(scale) > 1 or a <= 0 else lambda t: exceeds((t - b) / a)
 
 
 @singledispatch

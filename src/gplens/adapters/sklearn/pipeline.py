@@ -32,9 +32,7 @@ the limit of `compare`, 1e-6."""
 
 
 @read_model.register
-def _(
-    model: Pipeline | BaseSearchCV | TransformedTargetRegressor, points: Float[Tensor, "k d"] | None
-) -> Reading:
+def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor, points: Float[Tensor, "k d"] | None) -> Reading:
     """The model inside, in the inputs of the first step; `compare` asks every live step."""
     parts = unwrap(model)
     plan = plan_for(model, parts, points)
@@ -76,7 +74,7 @@ def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor) -> Encoder | 
     plan = plan_for(model, parts)
     if not parts.steps:
         return read_encoder(parts.last)
-    return None if plan.complete else PipelineEncoder(plan, parts.steps, after(list(parts.steps)), columns_of(model))
+    return None if plan.complete else PipelineEncoder(plan, after(list(parts.steps)), columns_of(model))
 
 
 PATH = "the path is straight in the columns that the first step takes"

@@ -19,7 +19,7 @@ Run = Callable[[Any], Any]
 Show = Callable[[NDArray[np.float64]], list[str | float | None]]
 """Outputs that come from one column -> a text or a number for each row; None where there is neither."""
 UNUSED = 0.5
-"""What a map gets for a coordinate that none of the used outputs depends on: logarithms and logits are defined there."""
+"""What a map gets for a coordinate on which no output depends that is used: logarithms and logits are defined there."""
 
 
 @final
