@@ -52,6 +52,8 @@ STEP = 1e-100
 """The imaginary step: f'(x) = Im f(x + ih) / h has no cancellation, so that h may be as small as this."""
 SAME = 1e-5
 """The largest difference between such a derivative and central differences, relative to the larger."""
+JUMP = 0.02
+"""The part of a change that 400 nodes may miss at kinks; what they miss beyond is a jump."""
 PROBES = np.random.default_rng(0).uniform(0.2, 0.8, size=(5, 1))
 """Where an unknown function is tried: logarithms, roots and logits are defined there."""
 
@@ -64,12 +66,12 @@ def _(step: FunctionTransformer, features: int) -> Plan:
     function, names = _bound(step.func, step.kw_args), getattr(step, "feature_names_in_", None)
     if not step.kw_args and (known := elementwise(step.func, features)) is not None:
         return Plan.smooth(known)
+    if isinstance(step.func, np.ufunc):
+        return Plan.of_encoder(features, range(features), step, numeric=True)
     smooth = by_complex_step(function, features, None if names is None else [str(name) for name in names])
     if smooth is not None:
         return Plan.smooth(smooth)
     name = getattr(step.func, "__name__", repr(step.func))
-    if isinstance(step.func, np.ufunc):
-        return Plan.of_encoder(features, range(features), step)
     if features == 1:
         return Plan.of_encoder(1, [0] * len(step.get_feature_names_out([0])) if step.feature_names_out else [0], step)
     raise ValueError(
@@ -135,11 +137,22 @@ def _probed(values: Function, jacobian: Function, features: int) -> Array | None
         alone = np.concatenate([values(row[None]) for row in x])
         h = 1e-5 * np.eye(features)
         differences = np.stack([(values(x + step) - values(x - step)) / 2e-5 for step in h], axis=2)
+        jumps = _jumps(values, jacobian, x)
     except Exception:  # whatever an unknown function may raise for numbers that it was not written for
         return None
     if together.dtype.kind not in "biuf" or not np.isfinite(slopes).all() or together.shape != alone.shape:
         return None
     close = np.abs(slopes - differences) <= SAME * np.maximum(np.abs(differences), 1)
-    if not close.all() or not np.allclose(together, alone, rtol=1e-12, atol=0):
+    if jumps or not close.all() or not np.allclose(together, alone, rtol=1e-12, atol=0):
         return None
     return np.ones((features, together.shape[1]), dtype=bool) if features > 1 else (slopes != 0).any(0).T
+
+
+def _jumps(values: Function, jacobian: Function, x: Array) -> bool:
+    """Whether the change of a function from the first probe to forty times the last is not the integral of its slope."""
+    t, w = np.polynomial.legendre.leggauss(400)
+    start, d = x[:1], 40 * x[-1:] - x[:1]
+    slopes = jacobian(start + (t[:, None] + 1) / 2 * d) @ d[0]
+    change, integral = (values(start + d) - values(start))[0], w / 2 @ slopes
+    size = np.maximum(np.abs(change), w / 2 @ np.abs(slopes)) + 1e-9 * np.abs(values(start))[0]
+    return bool((np.abs(change - integral) > JUMP * size).any())

@@ -1,4 +1,4 @@
-"""TransformedTargetRegressor: what it predicts is the inverse transform of the predicted mean (MATH 2.18)."""
+"""TransformedTargetRegressor: what it predicts is the inverse transform of the predicted mean (MATH 2.17)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from gplens.processes.transformed import AffineMap
 @final
 @dataclass(frozen=True)
 class Inverted(Expectation):
-    """T = h(psi): a function of what a model predicts, not of the latent values behind it  (2.18)."""
+    """T = h(psi): a function of what a model predicts, not of the latent values behind it  (2.17)."""
 
     inner: Expectation
     """psi."""
