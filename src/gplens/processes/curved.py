@@ -126,17 +126,22 @@ class Curved(Process):
 
     def at(self, line: Line) -> Jet:
         """phi at all nodes of all lines, one after the other."""
-        jet, x = self.phi.at(line.points().flatten(0, 1)), line.points().flatten(0, 1)
-        finite = jet.values.isfinite()
-        if not bool(finite.all()):
-            row, column = (~finite).nonzero()[0].tolist()
-            sources = ", ".join(f"{float(x[row, k]):.6g}" for k in self.phi.depends[:, column].nonzero()[:, 0])
-            raise ValueError(
-                "expected finite numbers from the steps before the model on the path from a baseline to an input, got "
-                f"{float(jet.values[row, column])} for {sources}; choose inputs and a baseline between which every "
-                "step is defined: above zero for a logarithm."
-            )
-        return jet
+        return defined_at(self.phi, line.points().flatten(0, 1))
+
+
+def defined_at(phi: SmoothMap, x: Float[Tensor, "k d"]) -> Jet:
+    """phi at points. Raises a ValueError where it is not a finite number."""
+    jet = phi.at(x)
+    finite = jet.values.isfinite()
+    if not bool(finite.all()):
+        row, column = (~finite).nonzero()[0].tolist()
+        given = ", ".join(f"{float(x[row, k]):.6g}" for k in phi.depends[:, column].nonzero()[:, 0])
+        raise ValueError(
+            "expected finite numbers from the steps before the model, from the baseline to the input, got "
+            f"{float(jet.values[row, column])} for {given}; choose inputs and a baseline between which every step is "
+            "defined: above zero for a logarithm."
+        )
+    return jet
 
 
 def _at_nodes(

@@ -156,7 +156,9 @@ def test_a_classifier_behind_encoders() -> None:
 def test_unseen_categories_are_what_the_encoder_makes_of_them() -> None:
     unseen = pandas.DataFrame({"city": ["Cairo"], "x": [0.5]})
     for how in ("ignore", "error"):
-        columns = ColumnTransformer([("city", OneHotEncoder(handle_unknown=how), ["city"]), ("x", "passthrough", ["x"])])
+        columns = ColumnTransformer(
+            [("city", OneHotEncoder(handle_unknown=how), ["city"]), ("x", "passthrough", ["x"])]
+        )
         model = make_pipeline(columns, gp()).fit(CITIES, CITIES["x"])
         if how == "error":
             with pytest.raises(ValueError, match="Cairo"):

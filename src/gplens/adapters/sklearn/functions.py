@@ -149,7 +149,7 @@ def _probed(values: Function, jacobian: Function, features: int) -> Array | None
 
 
 def _jumps(values: Function, jacobian: Function, x: Array) -> bool:
-    """Whether the change of a function from the first probe to forty times the last is not the integral of its slope."""
+    """Whether the change of a function between two points far apart is not the integral of its slope."""
     t, w = np.polynomial.legendre.leggauss(400)
     start, d = x[:1], 40 * x[-1:] - x[:1]
     slopes = jacobian(start + (t[:, None] + 1) / 2 * d) @ d[0]

@@ -17,6 +17,7 @@ from gplens.adapters.labels import EntryTexts
 from gplens.adapters.sklearn.plans import INSTEAD, Plan, Run
 from gplens.adapters.sklearn.predictions import compare
 from gplens.adapters.tables import Table, frame_of
+from gplens.processes.curved import defined_at
 
 Array = NDArray[np.float64]
 LISTED = 6
@@ -74,8 +75,9 @@ class PipelineEncoder(Encoder):
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
             warnings.filterwarnings("ignore", "X has feature names, but", UserWarning)
             values = self._coordinates(table, raw, what)
+            ours = defined_at(self.plan.map, values).values
             host = torch.as_tensor(_dense(self.run(table)))
-        compare("output of the steps", self.plan.map(values), host, ROUNDING * (1 + host.abs().max()))
+        compare("number from the steps", ours, host, ROUNDING * (1 + host.abs().max()))
         shown = OriginalRows(*_numbers_and_texts([_shown(entries) for entries in raw.columns]))
         return Table(values, raw.names, raw.vector, raw.backend, raw.row_names), shown
 

@@ -19,7 +19,7 @@ from gplens.adapters.sklearn.outcomes import undone
 from gplens.adapters.sklearn.plans import Plan, plan_of
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.adapters.sklearn.wrappers import Unwrapped, unwrap
-from gplens.processes.curved import Curved
+from gplens.processes.curved import Curved, defined_at
 from gplens.processes.process import Process
 from gplens.processes.smooth_map import SmoothMap
 from gplens.processes.transformed import Transformed
@@ -38,7 +38,12 @@ def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor, points: Float
     plan = plan_for(model, parts, points)
     if plan.complete:
         check_fitted_columns(model, points)
-    inner = read_host(parts.last, None if points is None else plan.map(points))
+    inner = read_host(parts.last, None if points is None else defined_at(plan.map, points).values)
+    if parts.steps and inner.encoder is not None:
+        raise ValueError(
+            f"expected a last step that takes the numbers of the steps before it, got {inner.model}, which encodes "
+            "columns itself; fit it on the table without these steps."
+        )
     likelihood, inverse, notes = inner.likelihood, None, inner.notes
     if parts.outcomes and likelihood is not None:
         likelihood, inverse = undone(likelihood, parts.outcomes, inner.process)
@@ -49,7 +54,7 @@ def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor, points: Float
             raise ValueError(f"expected the steps that were read, got a {parts.names[0]} with other steps.")
         if plan.complete:
             _compare_steps(parts.steps, points)
-        x = plan.map(points)
+        x = defined_at(plan.map, points).values
         if inverse is not None:
             _compare_outcomes(parts.outcomes, inverse, inner.process.m(x))
         return inner.compare(x)
