@@ -11,6 +11,7 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
+from gplens.columns.planning import DEFAULTS, KINDS, MANY
 from gplens.estimators import (
     EarlyStopping,
     GPClassifier,
@@ -22,6 +23,7 @@ from gplens.estimators import (
 )
 from gplens.estimators.training.evidence import ITERATIONS
 from gplens.estimators.training.rows import typical_distance
+from gplens.estimators.training_tables import FEW_CLASSES, MOST_CLASSES, ROWS_PER_CLASS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "ESTIMATORS.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -79,6 +81,27 @@ def test_the_table_of_parameters_has_their_defaults() -> None:
     frame, f = table(20)
     for kernel in kernels:
         GPRegressor(kernel).fit(frame, f)
+
+
+def test_the_block_of_columns_runs() -> None:
+    r = np.random.default_rng(0)
+    columns = {"hour": r.integers(0, 24, 20), "price": r.random(20) + 1, "rooms": r.integers(1, 4, 20)}
+    texts = {"neighbourhood": ["OldTown", "Hill"] * 10, "name": [f"n{i}" for i in range(20)]}
+    houses = pandas.DataFrame({**columns, **texts})
+    names: dict[str, Any] = {"houses": houses, "target": r.normal(size=20)}
+    exec(BLOCKS[2] + "explanation = model.explain(houses[:3], baseline=houses.iloc[7])\n", names)
+    assert "neighbourhood = OldTown" in " ".join(str(names["explanation"]).split())
+
+
+def test_the_table_of_columns_has_every_kind_and_its_default() -> None:
+    listed = {row[0].strip("`").split("(")[0]: row[1] for row in rows("## Columns")}
+    assert set(listed) == set(KINDS)
+    families = {"number": "numbers", "boolean": "booleans", "text": "texts", "datetime": "datetimes", "date": "dates"}
+    for family, kind in DEFAULTS.items():
+        assert {**families, "time": "times of day"}[family] in listed[type(kind).__name__]
+    assert f"more than {MANY} categories" in PAGE
+    assert f"more than {MOST_CLASSES} different values, or with more than {FEW_CLASSES}" in " ".join(PAGE.split())
+    assert f"fewer than {ROWS_PER_CLASS} rows each" in " ".join(PAGE.split())
 
 
 def test_scores_are_those_of_scikit_learn() -> None:

@@ -1,6 +1,7 @@
 """The one verb: read the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -15,11 +16,10 @@ from gplens.adapters.reading import Reading, check_columns, read, with_likelihoo
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.expectations.expectation import Expectation
-from gplens.explanation.original_columns import in_columns
+from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
-from gplens.explanation.spread import Spread
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, attribute
@@ -29,6 +29,7 @@ from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.answers import check_request, spread_of
 from gplens.uncertainty.requests import Uncertainty
+from gplens.uncertainty.sums import check_sums, spread_of_sums
 
 __all__ = ["explain"]
 
@@ -97,8 +98,8 @@ def explain(
     table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
-    if groups is not None:
-        group_columns(names, groups)  # a mistake is found before the work
+    grouped = None if groups is None else group_columns(names, groups)  # a mistake is found before the work
+    sets = None if encoder is None or not encoder.sums else sets_of(encoder.blocks, grouped)
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
         reading, likelihood = _read(model, likelihood, table.values, baselines)
@@ -106,21 +107,27 @@ def explain(
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
-        request = _request(uncertainty, baseline, grouped=bool(groups) or (encoder is not None and encoder.sums))
+        request = _request(uncertainty, baseline, grouped=bool(groups) and sets is None)
         if request is not None:
-            check_request(question, request)
+            check_request(question, request) if sets is None else check_sums(question, request, sets)
         integrate = attribute if question.expectation.replicates is None else attribute_by_sampling
         attribution = integrate(question, rule, table.values, baselines)
         spread = None
         if request is not None:
-            spread = spread_of(question, request, table.values, baselines[:, 0], attribution.integral.values)
+            asked = (question, request, table.values, baselines[:, 0], attribution.integral.values)
+            spread = spread_of(*asked) if sets is None else spread_of_sums(*asked, sets)
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
     inputs = names if encoder is None else encoder.inputs
-    explanation = _explanation(attribution, floor, spread, table, baseline, baselines, inputs, output_names, provenance)
+    explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
+    if spread is not None and output_names is None:
+        spread = spread.squeezed()
+    if sets is None:
+        explanation = replace(explanation, spread=spread)
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
-    return explanation if groups is None else explanation.group(groups)
+    explanation = explanation if groups is None else explanation.group(groups)
+    return explanation if sets is None else replace(explanation, spread=spread)
 
 
 def _read(
@@ -190,7 +197,6 @@ def _request(uncertainty: Uncertainty | None, baseline: Baseline, *, grouped: bo
 def _explanation(
     attribution: Attribution,
     floor: float,
-    spread: Spread | None,
     table: Table,
     baseline: Baseline,
     baselines: Float[Tensor, "#b s d"],
@@ -219,7 +225,6 @@ def _explanation(
         provenance=provenance,
         background=baseline.background,
         standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
-        spread=spread.squeezed() if spread is not None and output_names is None else spread,
         frame_backend=table.backend,
         labels=Labels(table.row_names),
     )

@@ -32,6 +32,7 @@ def test_sklearn_check(estimator: object, check: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+@pytest.mark.filterwarnings("ignore:expected whole counts:UserWarning")
 @parametrize_with_checks(SLOWLY_CHECKED)
 def test_sklearn_check_of_other_likelihoods(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]

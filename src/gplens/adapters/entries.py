@@ -83,7 +83,7 @@ def text_of(family: str, value: float) -> str:
         at = EPOCH + timedelta(milliseconds=round(value * 1000))
         moment = at.time().isoformat("milliseconds").removesuffix(".000").removesuffix(":00")
         return {"date": f"{at.date()}", "datetime": f"{at.date()} {moment}", "time": moment}[family]
-    return f"{int(value)}" if value == round(value) and abs(value) < 1e15 else f"{value!r}"
+    return f"{int(value)}" if abs(value) < 1e15 and value == round(value) else f"{value!r}"
 
 
 def of_series(series: Any, name: str) -> Entries:

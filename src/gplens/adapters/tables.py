@@ -170,7 +170,7 @@ class GivenTable:
     @property
     def rows(self) -> int:
         """The number of rows."""
-        return len(self.X) if self._table is None else len(self._table.values)
+        return len(self.raw) if self._table is None else len(self._table.values)
 
 
 def _holds_objects(X: Any) -> bool:

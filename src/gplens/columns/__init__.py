@@ -2,9 +2,9 @@
 
 from gplens.columns.calendar import DateTime
 from gplens.columns.category import Category, Drop
+from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.cyclic import Cyclic, Time
 from gplens.columns.kind import Kind
 from gplens.columns.number import Boolean, Log, Number
-from gplens.columns.plan import ColumnPlan
 
 __all__ = ["Boolean", "Category", "ColumnPlan", "Cyclic", "DateTime", "Drop", "Kind", "Log", "Number", "Time"]

@@ -12,10 +12,10 @@ from gplens.adapters.entries import Entries
 from gplens.adapters.numbers import as_int
 from gplens.columns.calendar import DateTime
 from gplens.columns.category import Category, CategoryColumn, Drop, DroppedColumn
+from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.cyclic import Cyclic, Time
 from gplens.columns.kind import Column, Kind
 from gplens.columns.number import Boolean, Log, Number
-from gplens.columns.plan import ColumnPlan
 from gplens.columns.scalar import ScalarColumn
 
 EVERY_KIND: tuple[type[Kind], ...] = (Number, Log, Boolean, Category, Cyclic, DateTime, Time, Drop)
@@ -77,7 +77,8 @@ def _chosen(raw: RawTable, columns: Any) -> dict[str, Kind]:
     names, chosen = [entries.name for entries in raw.columns], {}
     for key, kind in columns.items():
         position = as_int(key)
-        name = names[position] if position is not None and 0 <= position < len(names) and not raw.names else key
+        unnamed = position is not None and 0 <= position < len(names) and raw.names is None
+        name = names[position] if unnamed and position is not None else str(key)
         if name not in names:
             raise ValueError(f"expected columns= for columns of {names}, got one for {key!r}.")
         if not isinstance(kind, Kind):

@@ -57,10 +57,10 @@ class Scalar(Kind):
     def fit(self, entries: Entries) -> "ScalarColumn":
         self.check_family(entries)
         present = entries.values[~entries.missing]
-        column = ScalarColumn(entries.name, self, entries.family, entries.zone, None)
-        column.encode(replace(entries, values=present))  # refuses what has no inputs
-        fill = None if len(present) == len(entries.values) else float(np.median(present))
-        return replace(column, kind=self.resolved(present), fill=fill)
+        median = float(np.median(present))
+        column = ScalarColumn(entries.name, self.resolved(present), entries.family, entries.zone, median)
+        column.checked(entries)
+        return column if bool(entries.missing.any()) else replace(column, fill=None)
 
 
 @final
@@ -98,14 +98,14 @@ class ScalarColumn(Column):
         return f"{self.kind.description}; missing: the median {median}, and 1 in {self.inputs[-1]!r}"
 
     def encode(self, entries: Entries) -> Numbers:
-        entries = self._checked(entries)
+        entries = self.checked(entries)
         missing, x = entries.missing, entries.values
         if self.fill is not None:
             x = np.where(missing, self.fill, x)
         inputs = self.kind.forward(x)
         return inputs if self.fill is None else np.column_stack([inputs, missing.astype(np.float64)])
 
-    def _checked(self, entries: Entries) -> Entries:
+    def checked(self, entries: Entries) -> Entries:
         """The entries in the family of the training table, after a check that each one has inputs."""
         entries = entries.as_family(self.family)
         missing, x = entries.missing, entries.values

@@ -18,13 +18,14 @@ from gplens.adapters.encoders import Encoder
 from gplens.adapters.estimators import FittedEstimator
 from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
-from gplens.columns.plan import ColumnPlan
+from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
-from gplens.estimators.parameters import SharedParameters
+from gplens.estimators.parameters import Design, SharedParameters
+from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.monitor import INTERRUPTED
-from gplens.estimators.training_tables import read_rows
+from gplens.estimators.training_tables import TrainingTable, read_rows
 from gplens.explain import explain
 from gplens.explanation import Explanation
 from gplens.processes.process import Process
@@ -55,8 +56,11 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
     feature_names_in_: NDArray[Any]
 
     @abstractmethod
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPEstimator":
-        """Fit to a table and its targets. With a folder for checkpoints, a killed fit resumes where it stopped."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPEstimator":
+        """Fit to a table and its targets. With a folder for checkpoints, a killed fit resumes where it stopped.
+
+        `sample_weight` says how often each row counts: a weight of two is the same as two equal rows.
+        """
 
     @abstractmethod
     def predict(self, X: Any) -> Any:
@@ -123,6 +127,19 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
             raise ValueError(f"expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
         return estimator
 
+    def _design(self, table: TrainingTable, *, shared: bool = True) -> tuple[Design, Scaling]:
+        """The choices of a fit, and the scaling of its inputs."""
+        sharing = table.plan.sharing
+        scaling = scaling_of(self.scaling, table.X, sharing, table.weights)
+        return Design.of(self, sharing, shared=shared), scaling
+
+    def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
+        """Set the fitted attributes, and say so if the fit was interrupted."""
+        self._finish(fit, table.plan, average(table.X, table.weights))
+        if fit.summary["stopped"] == INTERRUPTED:
+            steps = fit.summary["steps"]
+            warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
+
     def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"]) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
         self.model_, self.likelihood_, self.training_summary_ = fit.model, fit.likelihood, fit.summary
@@ -141,12 +158,6 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True  # a missing number is the median, and an input says that it is missing
         return tags
-
-    def _warn_if_interrupted(self) -> None:
-        summary = self.training_summary_
-        if summary["stopped"] == INTERRUPTED:
-            steps = summary["steps"]
-            warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
 
     def _read(self, X: Any) -> Float[Tensor, "b e"]:
         """Rows of a table with the columns that the model was fitted to, as inputs of the model."""

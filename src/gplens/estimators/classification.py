@@ -1,7 +1,7 @@
 """Classification."""
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -21,10 +21,8 @@ from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import evaluate
 from gplens.estimators.fitting import Problem, fit_sparse
 from gplens.estimators.likelihoods import Logistic
-from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training_tables import read_training
+from gplens.estimators.training_tables import check_labels, read_training
 
 LINKS = ("probit", "logistic", "softmax")
 
@@ -47,16 +45,16 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     link: str | None = None
     shared: bool = True
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPClassifier":
         """Fit to labels of any kind."""
-        plan, inputs, y = read_training(self, X, y, numeric=False)
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        problem = self._problem(torch.from_numpy(labels.astype(np.float64)))
-        design, scaling = Design.of(self, shared=self.shared), scaling_of(self.scaling, inputs, plan.sharing)
-        fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, plan, average(inputs))
-        self._warn_if_interrupted()
+        table = read_training(self, X, y, sample_weight, numeric=False)
+        check_labels(table.y)
+        check_classification_targets(table.y)
+        self.classes_, labels = np.unique(table.y, return_inverse=True)
+        problem = replace(self._problem(torch.from_numpy(labels.astype(np.float64))), weights=table.weights)
+        design, scaling = self._design(table, shared=self.shared)
+        fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        self._finish_fit(fit, table)
         return self
 
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:

@@ -15,10 +15,8 @@ from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, fit_sparse
 from gplens.estimators.likelihoods import LogPoisson
-from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training_tables import read_training
+from gplens.estimators.training_tables import check_counts, read_training
 
 NODES = 64
 """Gauss-Hermite nodes of the predictive density."""
@@ -37,18 +35,20 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         tags.target_tags.positive_only = True
         return tags
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPCountRegressor":
-        """Fit to counts: numbers of zero or more, not necessarily whole (averages of several counts)."""
-        plan, inputs, y = read_training(self, X, y, numeric=True)
-        counts = torch.from_numpy(np.array(y, dtype=np.float64))
-        if bool((counts < 0).any()):
-            raise ValueError(f"expected counts of zero or more, got y with the smallest value {float(counts.min())}.")
-        typical = float((counts.sum() + 0.5) / len(counts))
-        problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=float(np.log(typical)))
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
-        fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, plan, average(inputs))
-        self._warn_if_interrupted()
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None
+    ) -> "GPCountRegressor":
+        """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
+        table = read_training(self, X, y, sample_weight, numeric=True)
+        counts = torch.from_numpy(np.array(table.y, dtype=np.float64))
+        check_counts(counts.numpy())
+        w = torch.ones_like(counts) if table.weights is None else table.weights
+        typical = float(((w * counts).sum() + 0.5) / w.sum())
+        start = float(np.log(typical))
+        problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=start, weights=table.weights)
+        design, scaling = self._design(table)
+        fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        self._finish_fit(fit, table)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

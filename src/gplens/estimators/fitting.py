@@ -1,7 +1,7 @@
 """From a scaled table to a fitted GPyTorch model in the units of the table."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -13,7 +13,7 @@ from gpytorch.means import ConstantMean
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
+from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean, share_lengthscales
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import Scaling, exact_in_table_units, noise_in_table_units, sparse_in_table_units
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
@@ -22,6 +22,7 @@ from gplens.estimators.training.loop import Data, Loop
 from gplens.estimators.training.options import Adam, NaturalGradients
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training.rows import HELD_OUT, PLACEMENTS, generator_of
+from gplens.estimators.weights import Weights
 
 JITTER = 1e-5
 """Added to K of the inducing points, relative to the prior's initial variance."""
@@ -49,6 +50,8 @@ class Problem:
     shift: float = 0.0
     """f in the units of the table is shift + scale * f in those of training."""
     scale: float = 1.0
+    weights: Weights = None
+    """How often each row counts."""
 
 
 @final
@@ -84,7 +87,8 @@ def fit_sparse(
     optimizer = design.training.optimizer or (NaturalGradients() if problem.concave else Adam())
     loop = Loop(model, likelihood, data, design.training, optimizer, design.typical(rows))
     loop.start(Sites(sites.t.to(dtype), sites.w.to(dtype)))
-    checkpoint = None if folder is None else Checkpoint(Path(folder), fingerprint(repr(design), rows, problem.y))
+    data_read = (rows, problem.y) if problem.weights is None else (rows, problem.y, problem.weights)
+    checkpoint = None if folder is None else Checkpoint(Path(folder), fingerprint(repr(design), *data_read))
     progress = loop.run(design.seed, checkpoint, show)
     summary = {"inference": "sparse", "inducing_points": model.strategy.inducing_points.shape[-2], "seed": design.seed}
     summary |= {"optimizer": repr(optimizer), **progress}
@@ -102,6 +106,7 @@ def fit_exact(
     X: Float[Tensor, "n d"],
     y: Float[Tensor, " n"],
     scaling: Scaling,
+    weights: Weights,
     *,
     shift: float,
     scale: float,
@@ -109,10 +114,10 @@ def fit_exact(
     """Fit an exact model to scaled rows and targets (y - shift) / scale; the result is in the units of X and y."""
     rows, targets, likelihood = scaling.apply(X), (y - shift) / scale, gaussian_noise()
     model = Exact(rows, targets, likelihood, _kernel(design, rows, 1.0, None), ConstantMean()).double()
-    progress = maximise_evidence(model, likelihood, rows, targets, design.typical(rows))
-    fitted = exact_in_table_units(model, design.kernel, scaling, X, y, shift=shift, scale=scale)
-    likelihood: Any = fitted.likelihood
-    return Fit(fitted, likelihood, {"inference": "exact", "seed": design.seed, **progress})
+    progress = maximise_evidence(model, likelihood, rows, targets, design.typical(rows), weights)
+    fitted = exact_in_table_units(model, design.kernel, scaling, X, y, weights, shift=shift, scale=scale)
+    noise: Any = fitted.likelihood if weights is None else noise_in_table_units(likelihood, scale)
+    return Fit(fitted, noise, {"inference": "exact", "seed": design.seed, **progress})
 
 
 def _sparse(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> Sparse:
@@ -128,6 +133,8 @@ def _kernel(design: Design, X: Float[Tensor, "n d"], variance: float, kernels: i
     kernel = kernel_of(design.kernel, X.shape[1] if design.ard else None, kernels).double()
     base: Any = kernel.base_kernel
     base.lengthscale = design.typical(X)
+    if design.ard:
+        share_lengthscales(kernel, design.sharing)
     kernel.outputscale = torch.full_like(torch.as_tensor(kernel.outputscale), variance)
     return kernel
 
@@ -138,5 +145,8 @@ def _split(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> tuple[D
     count = 0 if stopping is None or n <= design.training.batch else round(stopping.fraction * n)
     order = torch.randperm(n, generator=generator_of(design.seed, HELD_OUT)) if count else torch.arange(n)
     held, kept = order[:count], order[count:].sort().values
-    y = problem.y.to(X.dtype)
-    return Data(X[kept], y[kept], X[held], y[held]), problem.sites(problem.y[kept])
+    y, sites = problem.y.to(X.dtype), problem.sites(problem.y[kept])
+    if problem.weights is None:
+        return Data(X[kept], y[kept], X[held], y[held]), sites
+    w = problem.weights.to(X.dtype)
+    return Data(X[kept], y[kept], X[held], y[held], w[kept], w[held]), replace(sites, w=sites.w * problem.weights[kept])

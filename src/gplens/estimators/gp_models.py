@@ -7,7 +7,7 @@ from typing import Any, final
 import gpytorch.kernels as host
 import torch
 from gpytorch.distributions import MultivariateNormal
-from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
 from gpytorch.means import ConstantMean, Mean, ZeroMean
 from gpytorch.models import ApproximateGP, ExactGP
 from gpytorch.variational import (
@@ -15,8 +15,9 @@ from gpytorch.variational import (
     IndependentMultitaskVariationalStrategy,
     VariationalStrategy,
 )
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.parametrize import is_parametrized, register_parametrization
 
 KERNELS: dict[str, Callable[[int | None, torch.Size], host.Kernel]] = {
     "rbf": lambda d, batch: host.RBFKernel(ard_num_dims=d, batch_shape=batch),
@@ -33,16 +34,51 @@ def kernel_of(name: str, lengthscales: int | None, kernels: int | None) -> host.
     return host.ScaleKernel(KERNELS[name](lengthscales, batch), batch_shape=batch)
 
 
+@final
+class SharedLengthscales(torch.nn.Module):
+    """A parametrisation in which sets of inputs, such as those of the categories of a column, share a lengthscale."""
+
+    place: Int[Tensor, " d"]
+    """The number of the lengthscale of each input."""
+    first: Int[Tensor, " s"]
+    """An input of each set."""
+
+    def __init__(self, sharing: tuple[tuple[int, ...], ...]) -> None:
+        super().__init__()
+        place = torch.empty(sum(map(len, sharing)), dtype=torch.long)
+        for number, members in enumerate(sharing):
+            place[list(members)] = number
+        self.register_buffer("place", place, persistent=False)
+        self.register_buffer("first", torch.tensor([members[0] for members in sharing]), persistent=False)
+
+    def forward(self, distinct: Float[Tensor, "*c 1 s"]) -> Float[Tensor, "*c 1 d"]:
+        """The lengthscale of every input."""
+        return distinct[..., self.place]
+
+    def right_inverse(self, every: Float[Tensor, "*c 1 d"]) -> Float[Tensor, "*c 1 s"]:
+        """One of each set."""
+        return every[..., self.first]
+
+
+def share_lengthscales(kernel: host.ScaleKernel, sharing: tuple[tuple[int, ...], ...]) -> None:
+    """Make sets of inputs share lengthscales while the kernel is trained; nothing if every set has one input."""
+    if any(len(members) > 1 for members in sharing):
+        register_parametrization(kernel.base_kernel, "raw_lengthscale", SharedLengthscales(sharing))
+
+
 WIDTH = 3**0.5
 """Prior standard deviation of log lengthscales: two of them are a factor of 30 in either direction."""
 
 
 def log_prior(kernel: Any, typical: float) -> Float[Tensor, ""]:
-    """The log density of a log-normal prior of the lengthscales around the typical distance, up to a constant.
+    """The log density of a log-normal prior of all lengthscales around the typical distance, up to a constant.
 
     Without it, lengthscales fitted to few rows may go to zero.
     """
-    deviation = torch.as_tensor(kernel.base_kernel.lengthscale).log() - log(typical)
+    lengthscale = torch.as_tensor(kernel.base_kernel.lengthscale)
+    if is_parametrized(kernel.base_kernel, "raw_lengthscale"):
+        lengthscale = lengthscale[..., kernel.base_kernel.parametrizations.raw_lengthscale[0].first]
+    deviation = lengthscale.log() - log(typical)
     return -(deviation**2).sum() / (2 * WIDTH**2)
 
 
@@ -63,7 +99,7 @@ class Exact(ExactGP):
         self,
         X: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
-        likelihood: GaussianLikelihood,
+        likelihood: GaussianLikelihood | FixedNoiseGaussianLikelihood,
         kernel: host.Kernel,
         mean: Mean,
     ) -> None:

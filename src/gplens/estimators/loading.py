@@ -9,13 +9,18 @@ from typing import Any
 import gpytorch
 import numpy as np
 from gpytorch.constraints import Positive
-from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood, SoftmaxLikelihood
+from gpytorch.likelihoods import (
+    BernoulliLikelihood,
+    FixedNoiseGaussianLikelihood,
+    GaussianLikelihood,
+    SoftmaxLikelihood,
+)
 from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from torch import Tensor
 
+from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.number import Number
-from gplens.columns.plan import ColumnPlan
 from gplens.columns.planning import from_json
 from gplens.columns.scalar import ScalarColumn
 from gplens.estimators.base import GPEstimator
@@ -153,6 +158,8 @@ def _plan(header: dict[str, Any]) -> ColumnPlan:
 
 def _exact(header: dict[str, Any], tensors: dict[str, Tensor], likelihood: Any, d: int) -> Exact:
     kernel = kernel_of(header["kernel"], d, None)
+    if "noise" in tensors:  # rows have weights
+        likelihood = FixedNoiseGaussianLikelihood(tensors["noise"])
     return Exact(tensors["X"], tensors["y"], likelihood, kernel, prior_mean(None, 0.0)).double()
 
 

@@ -56,9 +56,11 @@ class Design:
     """Whether latent functions share kernel and inducing points."""
     training: Training
     seed: int
+    sharing: tuple[tuple[int, ...], ...] = ()
+    """Inputs of the model, in sets that share a lengthscale."""
 
     @staticmethod
-    def of(parameters: SharedParameters, *, shared: bool = True) -> "Design":
+    def of(parameters: SharedParameters, sharing: tuple[tuple[int, ...], ...] = (), *, shared: bool = True) -> "Design":
         """The design that an estimator's parameters ask for."""
         kernel, inducing = parameters.kernel, parameters.inducing
         if not isinstance(kernel, str) or kernel not in KERNELS:
@@ -78,7 +80,7 @@ class Design:
         if not isinstance(training, Training):
             raise TypeError(f"expected training=gplens.estimators.Training(...) or None, got training={training!r}.")
         seed = int(check_random_state(parameters.random_state).randint(2**31 - 1))
-        return Design(kernel, parameters.ard, points, inducing, shared, training, seed)
+        return Design(kernel, parameters.ard, points, inducing, shared, training, seed, sharing)
 
     def typical(self, X: Float[Tensor, "n d"]) -> float:
         """The typical distance of rows, at which lengthscales start."""

@@ -15,10 +15,9 @@ from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem, fit_exact, fit_sparse, gaussian_noise
 from gplens.estimators.likelihoods import log_normal
-from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import read_training
+from gplens.estimators.weights import Weights, deviation, mean
 
 
 @final
@@ -42,21 +41,21 @@ class GPRegressor(RegressorMixin, GPEstimator):
     _: KW_ONLY
     exact_rows: int = 2000
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPRegressor":
         """Fit to real numbers. Checkpoints are written by sparse fits only."""
-        plan, inputs, y = read_training(self, X, y, numeric=True)
-        targets = torch.from_numpy(np.array(y, dtype=np.float64))
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
-        shift, scale = _centre(targets)
+        table = read_training(self, X, y, sample_weight, numeric=True)
+        targets = torch.from_numpy(np.array(table.y, dtype=np.float64))
+        design, scaling = self._design(table)
+        shift, scale = _centre(targets, table.weights)
         if (limit := as_float(self.exact_rows)) is None:
             raise ValueError(f"exact_rows must be a number of rows, got exact_rows={self.exact_rows!r}.")
-        if len(inputs) <= limit:
-            fit = fit_exact(design, inputs, targets, scaling, shift=shift, scale=scale)
+        if len(table.X) <= limit:
+            fit = fit_exact(design, table.X, targets, scaling, table.weights, shift=shift, scale=scale)
         else:
-            problem = Problem((targets - shift) / scale, gaussian_noise(0.1), _sites, shift=shift, scale=scale)
-            fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(fit, plan, average(inputs))
-        self._warn_if_interrupted()
+            scaled, w = (targets - shift) / scale, table.weights
+            problem = Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=w)
+            fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        self._finish_fit(fit, table)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -74,7 +73,7 @@ def _sites(y: Float[Tensor, " n"]) -> Sites:
     return Sites(y[None], torch.full_like(y, 10.0))
 
 
-def _centre(y: Float[Tensor, " n"]) -> tuple[float, float]:
+def _centre(y: Float[Tensor, " n"], weights: Weights) -> tuple[float, float]:
     """Mean and deviation; the deviation of a constant target is one."""
-    deviation = float(y.std(correction=0))
-    return float(y.mean()), deviation if deviation > 1e-12 * float(y.abs().max()) else 1.0
+    spread = float(deviation(y, weights))
+    return float(mean(y, weights)), spread if spread > 1e-12 * float(y.abs().max()) else 1.0

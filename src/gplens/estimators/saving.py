@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from safetensors.torch import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -52,6 +53,8 @@ def _tensors(estimator: GPEstimator) -> dict[str, Tensor]:
     model: Any = estimator.model_
     if model.__class__ is Exact:
         tensors |= {"X": model.train_inputs[0], "y": model.train_targets}
+        if isinstance(model.likelihood, FixedNoiseGaussianLikelihood):
+            tensors["noise"] = model.likelihood.noise
     mean = estimator.mean_input_
     tensors["mean_input"] = mean.values[0] if isinstance(mean, Inputs) else torch.from_numpy(mean)
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}

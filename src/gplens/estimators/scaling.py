@@ -6,11 +6,12 @@ from typing import Any, final
 import torch
 from gpytorch.constraints import Positive
 from gpytorch.kernels import ScaleKernel
-from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
+from gplens.estimators.weights import Weights, deviation, mean
 
 Sharing = tuple[tuple[int, ...], ...]
 """Inputs, in sets that share one scale and one lengthscale."""
@@ -35,12 +36,12 @@ class Scaling:
         return self.shift + self.scale * Z
 
 
-def columns(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
+def columns(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scaling:
     """Each column to mean zero and deviation one; a constant column is only centred.
 
     Inputs that share a scale, such as those of the categories of a column, have variances that add up to one.
     """
-    shift, scale, constant = average(X), X.std(0, correction=0), _constant(X)
+    shift, scale, constant = average(X, weights), deviation(X, weights), _constant(X)
     for members in map(list, sharing):
         if len(members) > 1:
             scale[members], constant[members] = scale[members].square().sum().sqrt(), constant[members].all()
@@ -54,23 +55,24 @@ def columns(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
     return Scaling(shift, torch.where(constant, 1.0, scale))
 
 
-def average(X: Float[Tensor, "n d"]) -> Float[Tensor, " d"]:
+def average(X: Float[Tensor, "n d"], weights: Weights = None) -> Float[Tensor, " d"]:
     """The mean row, without rounding where a column is constant."""
-    return torch.where(_constant(X), X[0], X.mean(0))
+    return torch.where(_constant(X), X[0], mean(X, weights))
 
 
 def _constant(X: Float[Tensor, "n d"]) -> Bool[Tensor, " d"]:
     return (X[0] == X).all(0)
 
 
-def table(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
+def table(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scaling:
     """All columns by one number, for columns that share a unit, such as pixels."""
-    shift = average(X)
-    scale = (X - shift).square().mean().sqrt()
+    shift = average(X, weights)
+    squares = (X - shift).square()
+    scale = (squares if weights is None else mean(squares, weights)).mean().sqrt()
     return Scaling(shift, torch.where(scale > 0, scale, 1.0).expand_as(shift))
 
 
-def none(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
+def none(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scaling:
     """Columns as they are."""
     return Scaling(torch.zeros_like(X[0]), torch.ones_like(X[0]))
 
@@ -78,11 +80,11 @@ def none(X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
 SCALINGS = {"columns": columns, "table": table, "none": none}
 
 
-def scaling_of(name: Any, X: Float[Tensor, "n d"], sharing: Sharing) -> Scaling:
+def scaling_of(name: Any, X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights = None) -> Scaling:
     """The scaling of this name for inputs, sets of which share a scale."""
     if not isinstance(name, str) or name not in SCALINGS:
         raise ValueError(f"scaling must be one of {sorted(SCALINGS)}, got scaling={name!r}.")
-    return SCALINGS[name](X, sharing)
+    return SCALINGS[name](X, sharing, weights)
 
 
 @torch.no_grad()
@@ -110,13 +112,14 @@ def exact_in_table_units(
     scaling: Scaling,
     X: Float[Tensor, "n d"],
     y: Float[Tensor, " n"],
+    weights: Weights,
     *,
     shift: float,
     scale: float,
 ) -> Exact:
     """The same for exact inference, with the unscaled table as training data."""
     trained: Any = model
-    likelihood = noise_in_table_units(trained.likelihood, scale)
+    likelihood = weighted_noise(noise_in_table_units(trained.likelihood, scale), weights)
     mean = prior_mean(None, shift + scale * float(trained.mean_module.constant))
     kernel = _kernel_in_table_units(model.covar_module, name, scaling, scale)
     return Exact(X, y, likelihood, kernel, mean).double().eval().requires_grad_(False)
@@ -128,6 +131,15 @@ def noise_in_table_units(likelihood: Any, scale: float) -> GaussianLikelihood:
     fitted = GaussianLikelihood(noise_constraint=Positive()).double()
     fitted.noise = likelihood.noise * scale**2
     return fitted.eval().requires_grad_(False)
+
+
+def weighted_noise(
+    likelihood: GaussianLikelihood, weights: Weights
+) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
+    """The likelihood of training rows: as often as a row counts, so much smaller is the variance of its noise."""
+    if weights is None:
+        return likelihood
+    return FixedNoiseGaussianLikelihood(torch.as_tensor(likelihood.noise) / weights).double().requires_grad_(False)
 
 
 def _kernel_in_table_units(trained: Any, name: str, scaling: Scaling, scale: float) -> ScaleKernel:

@@ -1,6 +1,8 @@
 """What users pass to `fit` and `predict`: tables and targets, checked at once, as scikit-learn expects it."""
 
-from typing import Any
+import warnings
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -13,14 +15,32 @@ from torch import Tensor
 from gplens.adapters.encoders import RawTable, read_raw
 from gplens.adapters.entries import Entries, is_missing
 from gplens.adapters.tables import frame_of
-from gplens.columns.plan import ColumnPlan
+from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.planning import plan_columns, warn_of_constants
+from gplens.estimators.weights import Weights, check_weights, counted
+
+MOST_CLASSES = 100
+"""More different whole numbers than this are taken for counts or amounts."""
+FEW_CLASSES, ROWS_PER_CLASS = 20, 4
+"""So are more than 20 of them with fewer than 4 rows each."""
 
 
-def read_training(
-    estimator: Any, X: Any, y: Any, *, numeric: bool
-) -> tuple[ColumnPlan, Float[Tensor, "n e"], NDArray[Any]]:
-    """The plan for the columns of a training table, the inputs that it gives, and the targets.
+@final
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """What a model is fitted to."""
+
+    plan: ColumnPlan
+    """What is done with each column."""
+    X: Float[Tensor, "n e"]
+    """Inputs of the model."""
+    y: NDArray[Any]
+    weights: Weights
+    """How often each row counts; None if each counts once."""
+
+
+def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> TrainingTable:
+    """The plan for the columns of a training table, the inputs that it gives, the targets and the weights.
 
     Raises:
         ValueError, TypeError: missing or infinite targets, columns that cannot be inputs; with row and column.
@@ -29,9 +49,11 @@ def read_training(
     target: Any = validate_data(estimator, "no_validation", y, y_numeric=numeric)
     raw = read_rows(estimator, X, reset=True)
     check_consistent_length(np.empty(raw.rows), target)
+    weights = check_weights(sample_weight, raw.rows)
     plan = plan_columns(raw, estimator.columns)
     warn_of_constants(plan, raw)
-    return plan, torch.from_numpy(plan.encode(raw)), np.asarray(target)
+    inputs, ordered = torch.from_numpy(plan.encode(raw)), estimator.inducing == "first"
+    return TrainingTable(plan, *counted(inputs, np.asarray(target), weights, ordered=ordered))
 
 
 def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> RawTable:
@@ -79,4 +101,32 @@ def check_target(y: Any) -> None:
         raise ValueError(
             f"expected targets y that are neither missing nor infinite, got {int(bad.sum())} that are, the first "
             f"{values[row]} in row {row}; drop these rows from X and y."
+        )
+
+
+def check_labels(y: NDArray[Any]) -> None:
+    """Refuse whole numbers with so many values that they are counts or amounts rather than classes."""
+    if y.dtype.kind not in "iuf" or not bool(np.all(y == np.round(y))):
+        return
+    count = len(np.unique(y))
+    if count > MOST_CLASSES or (count > FEW_CLASSES and count * ROWS_PER_CLASS > len(y)):
+        raise ValueError(
+            f"expected classes, got {count} different whole numbers in {len(y)} rows, from {y.min():g} to {y.max():g}; "
+            "use GPCountRegressor for counts and GPRegressor for other numbers, or, if they are classes, pass them as "
+            "texts: y.astype(str)."
+        )
+
+
+def check_counts(y: NDArray[np.float64]) -> None:
+    """Refuse negative numbers, and say which numbers are not whole."""
+    if bool((y < 0).any()):
+        row = int((y < 0).argmax())
+        raise ValueError(f"expected counts of zero or more, got y with {y[row]:g} in row {row}, smallest {y.min()}.")
+    broken = y != np.round(y)
+    if bool(broken.any()):
+        row = int(broken.argmax())
+        warnings.warn(
+            f"expected whole counts, got {int(broken.sum())} of {len(y)} that are not, the first {y[row]:g} in row "
+            f"{row}: averages of counts vary less than the Poisson likelihood says. Use GPRegressor for amounts.",
+            stacklevel=3,
         )

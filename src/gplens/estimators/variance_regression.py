@@ -17,10 +17,9 @@ from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, fit_sparse
 from gplens.estimators.likelihoods import SquaredScale, log_normal
-from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import average, scaling_of
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import read_training
+from gplens.estimators.weights import mean
 
 NODES = 128
 """Gauss-Hermite nodes of the predictive density."""
@@ -47,22 +46,24 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         tags.regressor_tags.poor_score = True  # what it predicts is the variance of y, not y
         return tags
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> "GPVarianceRegressor":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None
+    ) -> "GPVarianceRegressor":
         """Fit to observations that scatter around zero."""
-        plan, inputs, y = read_training(self, X, y, numeric=True)
-        observed = torch.from_numpy(np.array(y, dtype=np.float64))
-        scale = float(observed.square().mean().sqrt())
+        table = read_training(self, X, y, sample_weight, numeric=True)
+        observed = torch.from_numpy(np.array(table.y, dtype=np.float64))
+        scale = float(mean(observed.square(), table.weights).sqrt())
         if scale == 0:
             raise ValueError(f"expected some y other than zero, got {len(observed)} zeros.")
         floor = as_float(self.floor)
         if floor is None or not 0 < floor < inf:
             raise ValueError(f"floor must be a finite number above zero, got floor={self.floor!r}.")
         likelihood = SquaredScale(floor)
-        problem = Problem(observed / scale, likelihood, _sites, mean=0.8, variance=0.25, concave=False, scale=scale)
-        design, scaling = Design.of(self), scaling_of(self.scaling, inputs, plan.sharing)
-        fit = fit_sparse(design, problem, inputs, scaling, folder=checkpoint, show=self.progress)
-        self._finish(replace(fit, likelihood=SquaredScale(floor * scale**2)), plan, average(inputs))
-        self._warn_if_interrupted()
+        start: dict[str, Any] = {"mean": 0.8, "variance": 0.25, "concave": False, "scale": scale}
+        problem = Problem(observed / scale, likelihood, _sites, weights=table.weights, **start)
+        design, scaling = self._design(table)
+        fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        self._finish_fit(replace(fit, likelihood=SquaredScale(floor * scale**2)), table)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

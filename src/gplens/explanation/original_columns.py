@@ -1,5 +1,6 @@
 """An explanation of the inputs of a model as one of the columns of the table that they encode."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from jaxtyping import Float
@@ -9,6 +10,14 @@ from gplens.adapters.encoders import Encoder, OriginalRows
 from gplens.adapters.labels import Labels
 from gplens.explanation.result import Explanation
 
+Blocks = tuple[tuple[int, ...], ...]
+
+
+def sets_of(blocks: Blocks, groups: Mapping[str, list[int]] | None) -> list[list[int]]:
+    """The inputs of the model behind each column, or behind each group of columns."""
+    columns = [[k] for k in range(len(blocks))] if groups is None else groups.values()
+    return [[i for column in members for i in blocks[column]] for members in columns]
+
 
 def in_columns(
     explanation: Explanation,
@@ -17,7 +26,7 @@ def in_columns(
     original: OriginalRows,
     baselines: Float[Tensor, "s e"],
 ) -> Explanation:
-    """Attributions of the inputs of one column added up, with the deviation of the sum; inputs as in the table.
+    """Attributions of the inputs of one column added up; inputs and baseline as in the table.
 
     Args:
         explanation: of the inputs of the model.

@@ -17,6 +17,7 @@ from gplens.estimators.training.monitor import INTERRUPTED, Best, Interrupt, Ste
 from gplens.estimators.training.options import Adam, NaturalGradients, Training
 from gplens.estimators.training.q_of_u import Factored, Natural, Sites, VariationalPosterior, least_squares
 from gplens.estimators.training.rows import LOOKS, Batches, generator_of
+from gplens.estimators.weights import Weights
 
 BLOCK = 2000
 """Rows that an evaluation of the bound takes at once."""
@@ -31,6 +32,9 @@ class Data:
     y: Float[Tensor, " n"]
     held: Float[Tensor, "h d"]
     held_y: Float[Tensor, " h"]
+    weights: Weights = None
+    """How often each row to train on counts; None if each counts once."""
+    held_weights: Float[Tensor, " h"] | None = None
 
 
 @final
@@ -92,7 +96,8 @@ class Loop:
         if not m.requires_grad:  # nothing but q(u) is learnt
             m, v = m.requires_grad_(), v.requires_grad_()
         generator = generator_of(seed, step)
-        value = expected_log_prob(self.likelihood, self.data.y[rows], m, v, generator).sum()
+        every_row = expected_log_prob(self.likelihood, self.data.y[rows], m, v, generator)
+        value = (every_row if self.data.weights is None else every_row * self.data.weights[rows]).sum()
         by_m, by_v = torch.autograd.grad(value, (m, v), retain_graph=True)
         bound = value / len(rows) - q.divergence() / n
         if not bool(bound.isfinite()):
@@ -124,12 +129,14 @@ class Loop:
     def bound(self, seed: int) -> float:
         """The ELBO per row on the held-out rows, or on all rows where none are held out."""
         held_out = len(self.data.held) > 0
-        X, y = (self.data.held, self.data.held_y) if held_out else (self.data.X, self.data.y)
+        data = self.data
+        X, y, w = (data.held, data.held_y, data.held_weights) if held_out else (data.X, data.y, data.weights)
         q, generator = self.q.gaussian(), generator_of(seed, LOOKS)
         total = torch.zeros((), dtype=torch.float64)
         for rows in torch.arange(len(X)).split(BLOCK):
             m, v = q.marginals(features(self.model, X[rows]))
-            total += expected_log_prob(self.likelihood, y[rows], m, v, generator).double().sum()
+            every_row = expected_log_prob(self.likelihood, y[rows], m, v, generator).double()
+            total += (every_row if w is None else every_row * w[rows]).sum()
         return float(total / len(X) - q.divergence() / len(self.data.X))
 
     def _keep_best(self, seed: int, step: int) -> None:

@@ -87,6 +87,9 @@ class ColumnPlan(Encoder):
 
     def aligned(self, raw: RawTable, what: str) -> RawTable:
         """A table with the names of these columns, after a check that it has them."""
+        if raw.vector and raw.names and self.named and sorted(raw.names) == sorted(self.names):
+            place = dict(zip(raw.names, raw.columns, strict=True))  # a row whose entries have names, in any order
+            raw = replace(raw, names=self.names, columns=tuple(place[name] for name in self.names))
         got, expected = (raw.names, self.names) if raw.names and self.named else (len(raw.columns), len(self.columns))
         if got != expected:
             raise ValueError(
@@ -119,7 +122,9 @@ class ColumnPlan(Encoder):
             f"  {column.name:<{width}}  {kind:<{second}}  {column.description}"
             for column, kind in zip(self.columns, kinds, strict=True)
         ]
-        return "\n".join([f"{len(self.columns)} columns, {len(self.inputs)} inputs of the model:", *lines])
+        counts = ((len(self.columns), "column"), (len(self.inputs), "input"))
+        columns, inputs = (f"{count} {noun}" + ("" if count == 1 else "s") for count, noun in counts)
+        return "\n".join([f"{columns}, {inputs} of the model:", *lines])
 
 
 def _listed(names: list[str]) -> str:

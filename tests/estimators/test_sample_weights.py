@@ -1,0 +1,76 @@
+"""`sample_weight`: a row of weight two is two equal rows, for every likelihood."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from estimator_tables import SMALL, counts, real, scattered, table, two
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.means import ConstantMean
+from scipy.stats import multivariate_normal
+
+from gplens.estimators import GPClassifier, GPCountRegressor, GPRegressor, GPVarianceRegressor, load
+from gplens.estimators.gp_models import Exact, kernel_of
+from gplens.estimators.training.evidence import log_evidence
+from messages import naming
+
+EVERY: dict[str, tuple[Any, Any]] = {
+    "exact": (lambda: GPRegressor("rbf"), real),
+    "sparse": (lambda: GPRegressor(exact_rows=1, **SMALL), real),
+    "count": (lambda: GPCountRegressor(**SMALL), counts),
+    "variance": (lambda: GPVarianceRegressor(**SMALL), scattered),
+    "probit": (lambda: GPClassifier(**SMALL), two),
+}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_weights_are_repetitions(kind: str) -> None:
+    """Also in another order, with rows of weight zero left out."""
+    (X, f), (make, observe) = table(18), EVERY[kind]
+    y, weights = observe(f), np.random.default_rng(2).integers(0, 4, 18)
+    order = np.random.default_rng(3).permutation(int(weights.sum()))
+    repeated = make().fit(X.repeat(weights, 0)[order], y.repeat(weights)[order])
+    weighted = make().fit(X, y, sample_weight=weights)
+    says = "predict_proba" if kind == "probit" else "predict"
+    np.testing.assert_allclose(getattr(weighted, says)(X), getattr(repeated, says)(X), rtol=1e-9)
+    assert not np.allclose(getattr(weighted, says)(X), getattr(make().fit(X, y), says)(X), rtol=1e-4)
+
+
+def test_the_evidence_of_weights_is_that_of_repeated_rows() -> None:
+    """Up to rounding that of scipy's density of all rows, with the kernel as numpy has it."""
+    r = np.random.default_rng(0)
+    X, y, weights = r.normal(size=(6, 2)), r.normal(size=6), np.array([1, 3, 2, 1, 1, 4])
+    kernel, likelihood = kernel_of("rbf", 2, None).double(), GaussianLikelihood().double()
+    kernel.base_kernel.lengthscale, kernel.outputscale, likelihood.noise = 0.8, 1.7, 0.3
+    A, b, w = torch.from_numpy(X), torch.from_numpy(y), torch.from_numpy(weights).double()
+    model = Exact(A, b, likelihood, kernel, ConstantMean()).double()
+    numbers = [part.detach() for part in (kernel.base_kernel.lengthscale, kernel.outputscale, likelihood.noise)]
+    rows = X.repeat(weights, 0)
+    length, size, noise = (float(torch.as_tensor(number).flatten()[0]) for number in numbers)
+    K = size * np.exp(-((rows[:, None] - rows) ** 2).sum(2) / (2 * length**2)) + noise * np.eye(len(rows))
+    expected = multivariate_normal(np.zeros(len(rows)), K).logpdf(y.repeat(weights))
+    assert float(log_evidence(model, likelihood, A, b, w).detach()) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_weighted_exact_model_is_saved_and_explained(tmp_path: Path) -> None:
+    X, f = table(20)
+    weights = np.linspace(0.1, 3, 20)
+    model = GPRegressor("rbf").fit(X, real(f), sample_weight=weights)
+    model.save(tmp_path)
+    loaded = load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    own, again = (m.explain(X[:2], baseline=m.mean_input_) for m in (model, loaded))
+    assert torch.equal(own.values, again.values)
+    np.testing.assert_allclose(model.mean_input_, np.average(X, axis=0, weights=weights))
+    np.testing.assert_allclose(
+        own.values.sum(1), model.predict(X[:2]) - model.predict(model.mean_input_[None]), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("weights", [[-1.0] + [1.0] * 11, [0.0] * 12])
+def test_weights_that_make_no_sense_are_refused(weights: list[float]) -> None:
+    X, f = table(12)
+    with pytest.raises(ValueError, match=naming("row 0", weights[0])):
+        GPRegressor().fit(X, real(f), sample_weight=weights)
