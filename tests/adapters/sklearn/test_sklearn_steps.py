@@ -16,11 +16,13 @@ import sklearn.kernel_approximation
 import sklearn.preprocessing
 import sklearn.random_projection
 from numpy.typing import NDArray
+from random_pipelines import completed
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import gplens
+from gplens.adapters.sklearn.functions import SLOPES
 from oracles.difference_path import integrated_gradients
 
 PAGE = (Path(__file__).parents[3] / "docs" / "HOSTS.md").read_text()
@@ -34,7 +36,7 @@ MODULES = [
     sklearn.random_projection,
 ]
 NAMES = {"np": np, **{name: value for module in MODULES for name, value in vars(module).items()}}
-KINKED = ("clip", "Spline", "Quantile")
+KINKED = ("clip", "Spline", "Quantile", "'l1'", "'max'", "np.abs")
 Array = NDArray[np.float64]
 
 
@@ -79,11 +81,27 @@ def test_the_table_says_what_happens(step: str, how: str) -> None:
 def check_raw(model: Pipeline, x: Array, x0: Array, e: gplens.Explanation, *, kinked: bool) -> None:
     """Equal to differences of predict along the straight line; at kinks these are less exact."""
     assert e.provenance.path is None
-    panels, step = (150, 1e-6) if kinked else (8, 1e-3)
-    oracle = integrated_gradients(model.predict, x, x0, step * np.ones(3), panels=panels)
-    missed = np.abs(oracle.sum(1) - (model.predict(x) - model.predict(x0[None]))).max()
-    assert missed <= (3e-2 if kinked else 1e-6)
-    assert np.abs(e.values.numpy() - oracle).max() <= 1e-6 * np.abs(oracle).max() + 2 * missed
+    if not kinked:
+        oracle = integrated_gradients(model.predict, x, x0, 1e-3 * np.ones(3))
+        assert np.abs(e.values.numpy() - oracle).max() <= 1e-6 * np.abs(oracle).max()
+        return
+    for i, row in enumerate(x):
+        oracle = halved(model, row, x0)
+        missed = abs(oracle.sum() - float(model.predict(row[None])[0] - model.predict(x0[None])[0]))
+        assert missed <= 1e-3
+        assert np.abs(e.values[i].numpy() - oracle).max() <= 1e-5 * np.abs(oracle).max() + 4 * missed
+
+
+def halved(model: Pipeline, x: Array, x0: Array) -> Array:
+    """Differences of predict, on intervals that are halved at kinks."""
+
+    def slopes(t: Array) -> Array:
+        h, points = 1e-6, x0 + t[:, None] * (x - x0)
+        shifted = np.concatenate([points + sign * h * row for row in np.eye(3) for sign in (1, -1)])
+        ahead, behind = model.predict(shifted).reshape(3, 2, len(t)).transpose(1, 2, 0)
+        return (x - x0) * (ahead - behind) / (2 * h)
+
+    return completed(slopes, float(model.predict(x[None])[0] - model.predict(x0[None])[0]))
 
 
 def check_blocks(model: Pipeline, x: Array, x0: Array, e: gplens.Explanation) -> None:
@@ -104,6 +122,60 @@ def check_blocks(model: Pipeline, x: Array, x0: Array, e: gplens.Explanation) ->
             moved[k] = x[i, k]
             changed = (outputs(moved[None]) != outputs(x0[None]))[0]
             assert abs(float(e.values[i, k]) - inner.values[i].numpy()[changed].sum()) <= 1e-7
+
+
+MORE = [
+    "Normalizer('l1')",
+    "Normalizer('max')",
+    "SplineTransformer(3, degree=2, extrapolation='linear')",
+    "SplineTransformer(3, degree=1)",
+    "SplineTransformer(3, degree=2, extrapolation='continue', include_bias=False)",
+    "SplineTransformer(4, extrapolation='error', knots='quantile')",
+    "PowerTransformer(standardize=False)",
+    "FunctionTransformer(np.sqrt)",
+    "FunctionTransformer(lambda X: X[:, [0]] ** 2 / X[:, 1:], validate=True)",
+]
+
+
+@pytest.mark.parametrize("step", MORE)
+def test_further_options_of_steps_are_exact(step: str) -> None:
+    test_the_table_says_what_happens(step, "the column")
+
+
+@pytest.mark.parametrize("function", SLOPES, ids=lambda function: function.__name__)
+def test_slopes_of_known_functions_are_those_of_their_values(function: Any) -> None:
+    x, h = np.array([0.13, 0.4, 0.83]), 1e-5
+    differences = (8 * (function(x + h) - function(x - h)) - function(x + 2 * h) + function(x - 2 * h)) / (12 * h)
+    np.testing.assert_allclose(SLOPES[function](x), differences, rtol=1e-8)
+
+
+def test_a_column_with_repeated_quantiles_moves_in_its_output() -> None:
+    X = table("")
+    X[:25, 1] = 2.0
+    model = make_pipeline(
+        sklearn.preprocessing.QuantileTransformer(n_quantiles=10),
+        GaussianProcessRegressor(RBF(1.0), alpha=0.1, optimizer=None),
+    ).fit(X, X[:, 0])
+    e = gplens.explain(model, X[[30]], baseline=X[3])
+    path = e.provenance.path
+    assert path is not None
+    assert "x0, x2 as they are" in path
+    assert "QuantileTransformer for x1" in path
+    np.testing.assert_allclose(e.values.sum(1), model.predict(X[[30]]) - model.predict(X[[3]]), atol=1e-8)
+
+
+def test_a_square_root_from_zero_is_integrated() -> None:
+    model, X = fitted("FunctionTransformer(np.sqrt)")
+    e = gplens.explain(model, X[:2], baseline=0.0)
+    assert e.converged is not None
+    assert e.converged.all()
+    np.testing.assert_allclose(e.values.sum(1), model.predict(X[:2]) - model.predict(np.zeros((1, 3))), atol=1e-6)
+
+
+def test_a_path_through_a_row_of_zeros_is_refused_by_a_normalizer() -> None:
+    model, X = fitted("Normalizer()")
+    with pytest.raises(ValueError, match=r"Normalizer.*zeros"):
+        gplens.explain(model, X[:1], baseline=0.0)
 
 
 @pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame])
