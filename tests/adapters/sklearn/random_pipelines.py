@@ -174,17 +174,17 @@ def attributions(case: Case, x: pandas.DataFrame, x0: pandas.DataFrame) -> Array
     return completed(slopes, change)
 
 
-def completed(slopes: Callable[[Array], Array], change: float) -> Array:
+def completed(slopes: Callable[[Array], Array], change: float, edges: int = 40) -> Array:
     """The integral that adds up best to the change; a kink may hide between the nodes of some."""
     tries = []
     for i in range(8):
-        tries.append(integrated(slopes, np.random.default_rng(i)))
+        tries.append(integrated(slopes, np.random.default_rng(i).uniform(size=edges)))
         if abs(tries[-1].sum() - change) <= 1e-6:
             break
     return min(tries, key=lambda values: abs(values.sum() - change))
 
 
-def integrated(slopes: Callable[[Array], Array], rng: np.random.Generator) -> Array:
+def integrated(slopes: Callable[[Array], Array], cuts: Array) -> Array:
     """int_0^1, by Gauss's rule on intervals that are halved until both halves add up to the whole."""
     nodes, weights = np.polynomial.legendre.leggauss(6)
 
@@ -192,7 +192,7 @@ def integrated(slopes: Callable[[Array], Array], rng: np.random.Generator) -> Ar
         t = start[:, None] + width[:, None] * (nodes + 1) / 2
         return np.einsum("i,q,iqd->id", width, weights / 2, slopes(t.ravel()).reshape(*t.shape, -1))
 
-    edges = np.sort(np.concatenate([[0.0, 1.0], rng.uniform(size=15)]))
+    edges = np.sort(np.concatenate([[0.0, 1.0], cuts]))
     start, width, total = edges[:-1], np.diff(edges), 0.0
     whole = sums(start, width)
     for _ in range(12):
