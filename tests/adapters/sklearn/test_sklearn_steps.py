@@ -188,3 +188,9 @@ def test_frames_have_the_attributions_of_arrays(step: str, frame: type) -> None:
     assert e.feature_names == ("a", "b", "c")
     np.testing.assert_allclose(e.values.numpy(), expected.values.numpy(), rtol=0, atol=1e-9)
     np.testing.assert_allclose(e.inputs.numpy(), X[:3])
+
+
+def test_lines_beyond_the_knots_that_the_host_continues_otherwise_are_refused() -> None:
+    model, X = fitted("SplineTransformer(3, degree=1, extrapolation='linear')")
+    with pytest.raises(ValueError, match="SplineTransformer output"):
+        gplens.explain(model, 2 * X.max(0)[None], baseline=X[20])
