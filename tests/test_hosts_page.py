@@ -54,7 +54,16 @@ def test_the_table_says_what_happens(expression: str, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "section", ["Reading once, explaining often", "scikit-learn", "BoTorch", "Captum", "shap", "Two functions"]
+    "section",
+    [
+        "Reading once, explaining often",
+        "scikit-learn",
+        "Pipelines of scikit-learn",
+        "BoTorch",
+        "Captum",
+        "shap",
+        "Two functions",
+    ],
 )
 def test_examples_run(section: str) -> None:
     run(section)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, final
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gplens.adapters.entries import Entries, of_objects, of_series
+from gplens.adapters.hosts import importing_host
 from gplens.adapters.labels import EntryTexts
 from gplens.adapters.tables import Table, frame_of, read_table, row_names_of
 
@@ -80,7 +82,14 @@ class Encoder(ABC):
 
 
 def encoder_of(model: object) -> Encoder | None:
-    """The encoder of a model that has one as its attribute `encoder`; None for a model of plain numbers."""
+    """The encoder of a model, whose host is imported first; None for a model of plain numbers."""
+    with importing_host(model):
+        return read_encoder(model)
+
+
+@singledispatch
+def read_encoder(model: object) -> Encoder | None:
+    """That of a model which has one as its attribute `encoder`; adapters register other types here."""
     encoder = getattr(model, "encoder", None)
     return encoder if isinstance(encoder, Encoder) else None
 

@@ -1,6 +1,9 @@
 """The host libraries whose models gplens reads, the modules that read them, and the versions and precisions."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple, final
 
@@ -75,3 +78,19 @@ def check_precision(thing: Any) -> None:
                 f"expected parameters in float32 or float64, got {name} of {type(thing).__name__} in "
                 f"{parameter.dtype}, in which its library cannot predict; call model.float()."
             )
+
+
+@contextmanager
+def importing_host(thing: Any) -> Iterator[type | None]:
+    """Import the adapter of an object's library, and say so where its version lacks what the adapter reads."""
+    if isinstance(thing, type):
+        raise TypeError(f"expected a fitted instance, got the class {thing.__name__}; create and fit one.")
+    roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
+    host = next((HOSTS[root] for root in sorted(roots, key="gplens".__ne__) if root in HOSTS), None)  # gplens first
+    try:
+        yield None if host is None else getattr(import_module(host.adapter), "FAMILY", None)
+    except (ImportError, AttributeError) as cause:
+        error = cause if host is None else host.explained(cause)
+        if error is cause:
+            raise
+        raise error from cause

@@ -1,10 +1,8 @@
 """Read a user's model and likelihood as a Process and a Likelihood, by their types; hosts are imported when needed."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from importlib import import_module
 from typing import Any, final
 
 import torch
@@ -12,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.encoders import Encoder, read_points
-from gplens.adapters.hosts import HOSTS, LIBRARIES, check_precision
+from gplens.adapters.hosts import LIBRARIES, check_precision, importing_host
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.processes.process import Marginals, Process
@@ -77,7 +75,7 @@ def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
 def read_host(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
     """`read_model` of the host that the model comes from, which is imported first."""
     check_precision(model)
-    with _importing_host(model) as family:
+    with importing_host(model) as family:
         if family is None or not isinstance(model, family):
             return read_model(model, points)
         kinds = (kind for kind in type(model).__mro__ if issubclass(kind, family))  # though others may come first
@@ -111,7 +109,7 @@ def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
 def read_host_likelihood(likelihood: Any) -> Likelihood:
     """`read_likelihood` of the host that the likelihood comes from, which is imported first."""
     check_precision(likelihood)
-    with _importing_host(likelihood):
+    with importing_host(likelihood):
         return read_likelihood(likelihood)
 
 
@@ -179,22 +177,6 @@ def _agreed(reading: Reading, given: Likelihood) -> Likelihood:
             "likelihood= out, or explain a function of the latent values with target=gplens.targets.Custom(g)."
         )
     return replace(given, outputs=given.outputs or fitted.outputs, epistemic=given.epistemic or fitted.epistemic)
-
-
-@contextmanager
-def _importing_host(thing: Any) -> Iterator[type | None]:
-    """Import the adapter of an object's library, and say so where its version lacks what the adapter reads."""
-    if isinstance(thing, type):
-        raise TypeError(f"expected a fitted instance, got the class {thing.__name__}; create and fit one.")
-    roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
-    host = next((HOSTS[root] for root in sorted(roots, key="gplens".__ne__) if root in HOSTS), None)  # gplens first
-    try:
-        yield None if host is None else getattr(import_module(host.adapter), "FAMILY", None)
-    except (ImportError, AttributeError) as cause:
-        error = cause if host is None else host.explained(cause)
-        if error is cause:
-            raise
-        raise error from cause
 
 
 def _name(thing: object) -> str:

@@ -15,7 +15,7 @@ from gplens.paths.nested import NestedRule, nested_rule
 from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
 from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels
-from gplens.paths.pieces import NodeValues
+from gplens.paths.pieces import LastNodes
 
 KEPT_BLOCKS = 4
 """A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
@@ -126,6 +126,10 @@ class PathGradient(Integrand):
     def kinks(self) -> Float[Tensor, "b k"]:
         return self._kinks
 
+    @property
+    def kinked(self) -> bool:
+        return self._kinks.shape[1] > self.process.cuts
+
     def take(self, rows: Int[Tensor, " k"]) -> "PathGradient":
         start, end = self.targets()
         known = Known(self._length[rows], self._kinks[rows], (start[rows], end[rows]))
@@ -166,8 +170,7 @@ class PathGradient(Integrand):
         if self.shared:
             nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
         part = self._part(self.directions, self.x0, nodes, t.shape[0], rows.shape[0])
-        m, v = part.marginals.m[..., t.shape[0] :], part.marginals.v[..., t.shape[0] :]
-        values = self.expectation.jet(NodeValues(m, v), self.outputs).value
+        values = self.expectation.jet(LastNodes(part.marginals, t.shape[0]), self.outputs).value
         start = values[self.rows :, :, 0] if self.shared else values[:, :, 1]
         self._targets = self._finished(values[: self.rows, :, 0], start)
         return part

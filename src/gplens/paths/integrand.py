@@ -11,10 +11,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation
 from gplens.paths.nested import nested_rule
 from gplens.paths.panels import Panels, ratio
-from gplens.processes.process import Process
-
-CUTS = 256
-"""The most kinks at which paths are cut into panels before anything is evaluated (4.9b)."""
+from gplens.processes.process import CUTS, Process
 
 
 @final

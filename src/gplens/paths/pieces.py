@@ -51,6 +51,23 @@ class NodeValues(Marginals):
 
 
 @final
+class LastNodes(Marginals):
+    """m and v at the nodes of lines from one on. Neither is computed unless it is asked for."""
+
+    def __init__(self, marginals: Marginals, first: int) -> None:
+        self.marginals, self.first = marginals, first
+
+    def means(self) -> Float[Tensor, "b c q"]:
+        return self.marginals.m[..., self.first :]
+
+    def variances(self) -> Float[Tensor, "b c q"]:
+        return self.marginals.v[..., self.first :]
+
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
+        return Form()
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class PieceSums:
     """Integrals over the pieces of panels: of psi_m and psi_v times Legendre's polynomials  (4.10)."""

@@ -13,6 +13,9 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
 from gplens.lines.pull_back import Form
 
+CUTS = 256
+"""The most kinks at which paths are cut, unless a process says otherwise."""
+
 
 class Marginals(ABC):
     """m and v of c latent functions at the nodes of a line, and their pull-back.
@@ -86,6 +89,11 @@ class Process(ABC):
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
         """The places t at which derivatives of m and v are known to have kinks; outside (0, 1) they do not count."""
         return line.d.new_empty(len(line.d), 0)
+
+    @property
+    def cuts(self) -> int:
+        """The most kinks at which paths are cut into panels before anything is evaluated (4.9b)."""
+        return CUTS
 
     @property
     def width(self) -> int:

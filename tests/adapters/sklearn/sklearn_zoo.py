@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.compose import make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_iris, make_friedman2, make_moons
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import VarianceThreshold
@@ -23,7 +23,14 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 
 from conformance.hosts import Array, Fitted, HostCase
 
@@ -188,6 +195,16 @@ PIPELINES = [
         "two targets, scaled",
         lambda: make_pipeline(StandardScaler(with_mean=False), Regressor(RBF(2.0), alpha=0.1, normalize_y=True)),
         two_targets,
+    ),
+    case(
+        "powers, products, the logarithm of the target",
+        lambda: TransformedTargetRegressor(
+            make_pipeline(PowerTransformer(), PolynomialFeatures(2), Regressor(RBF(4.0), alpha=0.1, optimizer=None)),
+            func=np.log,
+            inverse_func=np.exp,
+        ),
+        friedman,
+        error_bars=False,
     ),
     case(
         "iris, standardised",

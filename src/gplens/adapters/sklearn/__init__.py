@@ -1,4 +1,4 @@
-"""scikit-learn: Gaussian process regressors and classifiers, and pipelines that end in one."""
+"""scikit-learn: Gaussian process regressors and classifiers, and what can be around them."""
 
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
@@ -13,6 +13,6 @@ __all__ = ["classifier", "pipeline", "regressor"]
 @read_model.register
 def _(model: BaseEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
     raise TypeError(
-        "expected a fitted GaussianProcessRegressor or GaussianProcessClassifier, or a Pipeline that ends in one, got "
-        f"{type(model).__name__}; fit one of these."
+        "expected a fitted GaussianProcessRegressor or GaussianProcessClassifier, or a Pipeline, GridSearchCV or "
+        f"TransformedTargetRegressor of one, got {type(model).__name__}; fit one of these."
     )

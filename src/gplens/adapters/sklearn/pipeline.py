@@ -1,24 +1,30 @@
-"""Pipeline: the steps before the last one as an affine map of the raw inputs."""
+"""Models inside pipelines, searches and transformed targets, explained in the columns that the outermost one takes."""
 
 from dataclasses import replace
-from functools import reduce, singledispatch
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
-from sklearn.feature_selection import SelectorMixin
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from gplens.adapters.encoders import Encoder, read_encoder
 from gplens.adapters.reading import Reading, read_host, read_model
+from gplens.adapters.sklearn import affine_steps, encoders, functions, knots, smooth_steps
+from gplens.adapters.sklearn.compositions import after, leaves, sequence
+from gplens.adapters.sklearn.original_columns import PipelineEncoder
+from gplens.adapters.sklearn.outcomes import undone
+from gplens.adapters.sklearn.plans import Plan, plan_of
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
-from gplens.processes.process import Marginals
-from gplens.processes.transformed import AffineMap, Transformed
+from gplens.adapters.sklearn.wrappers import Unwrapped, unwrap
+from gplens.processes.curved import Curved, defined_at
+from gplens.processes.process import Marginals, Process
+from gplens.processes.smooth_map import SmoothMap
+from gplens.processes.transformed import Transformed
+
+__all__ = ["affine_steps", "encoders", "functions", "knots", "smooth_steps"]
 
 ARITHMETIC, ROUNDING = 1e-3, 1e-8
 """Differences between two evaluations of a step, relative to its output and to the terms that cancel in it, in units of
@@ -26,139 +32,97 @@ the limit of `compare`, 1e-6."""
 
 
 @read_model.register
-def _(model: Pipeline, points: Float[Tensor, "k d"] | None) -> Reading:
-    """The last step, in the inputs of the first one; `compare` asks every live step."""
-    check_fitted_columns(model, points)
-    features = getattr(model, "n_features_in_", 0) if points is None else points.shape[1]
-    steps, maps = _steps_of(model), [AffineMap.columns(features)]
-    for step in steps[:-1]:
-        check_is_fitted(step)
-        maps.append(read_step(step, maps[-1].outputs))
-    total = reduce(AffineMap.then, maps)
-    inner = read_host(steps[-1], None if points is None else total(points))
+def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor, points: Float[Tensor, "k d"] | None) -> Reading:
+    """The model inside, in the inputs of the first step; `compare` asks every live step."""
+    parts = unwrap(model)
+    plan = plan_for(model, parts, points)
+    if plan.complete:
+        check_fitted_columns(model, points)
+    inner = read_host(parts.last, None if points is None else defined_at(plan.map, points).values)
+    if parts.steps and inner.encoder is not None:
+        raise ValueError(
+            f"expected a last step that takes the numbers of the steps before it, got {inner.model}, which encodes "
+            "columns itself; fit it on the table without these steps."
+        )
+    likelihood, inverse, notes = inner.likelihood, None, inner.notes
+    if parts.outcomes and likelihood is not None:
+        likelihood, inverse = undone(likelihood, parts.outcomes, inner.process)
+        notes = (*notes, outcome_note(inverse))
 
     def compare_live(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
-        if [id(step) for step in _steps_of(model)] != [id(step) for step in steps]:
-            raise ValueError("expected the steps that were read, got a Pipeline with other steps.")
-        x = points
-        for step, affine in zip(steps[:-1], maps[1:], strict=True):
-            (host,) = predict(step.transform, step, x)
-            size, cancelling = 1 + host.abs().max(), (x.abs() @ affine.W.abs()).max()  # PCA subtracts after the product
-            x = affine(x)
-            limit = torch.minimum(ARITHMETIC * size + ROUNDING * cancelling, size)
-            compare(f"{type(step).__name__} output", x, host, limit)
+        if not parts.same_objects(unwrap(model)):
+            raise ValueError(f"expected the steps that were read, got a {parts.names[0]} with other steps.")
+        if plan.complete:
+            _compare_steps(parts.steps, points)
+        x = defined_at(plan.map, points).values
+        if inverse is not None:
+            _compare_outcomes(parts.outcomes, inverse, at.m[:, :, 0])
         return inner.compare(x, at)  # the marginals at x are those at points
 
-    process, name = Transformed.through(inner.process, total), f"Pipeline of {inner.model}"
-    compare_all = noticing_changes(compare_live, *steps[:-1])
-    return replace(inner, process=process, model=name, columns=columns_of(model), compare=compare_all)
-
-
-def _steps_of(pipeline: Pipeline) -> list[Any]:
-    """All steps that do something."""
-    return [step for _, step in pipeline.steps if step is not None and not isinstance(step, str)]
-
-
-@singledispatch
-def read_step(step: Any, features: int) -> AffineMap:
-    """x' = x W + offset of a fitted transformer; an error for one that is not affine."""
-    raise ValueError(
-        "expected affine steps (scalers without clipping, PCA, TruncatedSVD, column selections, and ColumnTransformers "
-        f"of these), got {type(step).__name__}, which may bend a straight path; explain the last step in its own "
-        "inputs: gplens.explain(pipeline[-1], pipeline[:-1].transform(X), baseline=pipeline[:-1].transform(x0))."
+    watched = [leaf for part in (*parts.steps, *parts.outcomes) for leaf in leaves(part)]
+    return replace(
+        inner,
+        process=_through(inner.process, plan.map),
+        model=" of ".join([*parts.names, inner.model]),
+        likelihood=likelihood,
+        notes=(*notes, PATH) if parts.steps and plan.complete else notes,
+        columns=columns_of(model),
+        encoder=read_encoder(model),
+        compare=noticing_changes(compare_live, *watched),
     )
 
 
-@read_step.register
-def _(step: StandardScaler, features: int) -> AffineMap:
-    return _scaled(features, step.scale_ if step.with_std else None, step.mean_ if step.with_mean else None)
+@read_encoder.register
+def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor) -> Encoder | None:
+    """None where the columns of the table are numbers that are the coordinates themselves."""
+    parts = unwrap(model)
+    plan = plan_for(model, parts)
+    if not parts.steps:
+        return read_encoder(parts.last)
+    return None if plan.complete else PipelineEncoder(plan, after(list(parts.steps)), columns_of(model))
 
 
-@read_step.register
-def _(step: RobustScaler, features: int) -> AffineMap:
-    return _scaled(features, step.scale_, step.center_)
+PATH = "the path is straight in the columns that the first step takes"
 
 
-@read_step.register
-def _(step: MaxAbsScaler, features: int) -> AffineMap:
-    _check_unclipped(step)
-    return _scaled(features, step.scale_, None)
+def plan_for(model: Any, parts: Unwrapped, points: Float[Tensor, "k d"] | None = None) -> Plan:
+    """The plan of all steps, from the columns that the model was fitted on."""
+    features = getattr(model, "n_features_in_", 0 if points is None else points.shape[1])
+    plan = sequence(list(parts.steps), features)
+    text_may_be_there = hasattr(model, "feature_names_in_")
+    return plan if plan.encoded or text_may_be_there else plan.completed()
 
 
-@read_step.register
-def _(step: MinMaxScaler, features: int) -> AffineMap:
-    _check_unclipped(step)
-    return AffineMap.shifted(_tensor(step.scale_), _tensor(step.min_))
+def outcome_note(inverse: SmoothMap) -> str:
+    """What is explained where the target was transformed."""
+    if inverse.affine is not None:
+        return "the target is scaled back: the mean of the prediction, in the units of y"
+    return "the target is the inverse transform of the predicted mean, as predict has it, not the mean of the inverse"
 
 
-@read_step.register
-def _(step: PCA | IncrementalPCA, features: int) -> AffineMap:
-    W = _tensor(step.components_).T
-    if step.whiten:
-        W = W / _tensor(step.explained_variance_).sqrt().clamp(min=torch.finfo(W.dtype).eps)  # as the host does
-    return AffineMap.linear(W, _tensor(step.mean_))
+def _through(process: Process, phi: SmoothMap) -> Process:
+    """The process in the inputs of a map: lines stay straight through an affine one."""
+    return Curved(process, phi) if phi.affine is None else Transformed.through(process, phi.affine)
 
 
-@read_step.register
-def _(step: TruncatedSVD, features: int) -> AffineMap:
-    return AffineMap.linear(_tensor(step.components_).T)
+def _compare_steps(steps: tuple[Any, ...], points: Float[Tensor, "k d"]) -> None:
+    """Every step as it was read, against what the live one makes of the same numbers."""
+    x = points
+    for step in steps:
+        (host,) = predict(step.transform, step, x)
+        plan = plan_of(step, x.shape[1])
+        ours = plan.map(x[:, list(plan.raw)])
+        W = None if plan.map.affine is None else plan.map.affine.W
+        size, cancelling = 1 + host.abs().max(), torch.zeros(())
+        if W is not None:  # PCA subtracts after the product
+            cancelling = (x[:, list(plan.raw)].abs() @ W.abs()).max()
+        limit = torch.minimum(ARITHMETIC * size + ROUNDING * cancelling, size)
+        compare(f"{type(step).__name__} output", ours, host, limit)
+        x = ours
 
 
-@read_step.register
-def _(step: SelectorMixin, features: int) -> AffineMap:
-    return AffineMap.columns(features, torch.as_tensor(step.get_support()))
-
-
-@read_step.register
-def _(step: FunctionTransformer, features: int) -> AffineMap:
-    """The identity, which a ColumnTransformer has for "passthrough"; any other function is unknown."""
-    return AffineMap.columns(features) if step.func is None else read_step.dispatch(object)(step, features)
-
-
-@read_step.register
-def _(step: ColumnTransformer, features: int) -> AffineMap:
-    """A block for each transformer, from its columns to its outputs."""
-    W = torch.zeros(features, max(columns.stop for columns in step.output_indices_.values()), dtype=torch.float64)
-    blocks: list[tuple[Any, slice, AffineMap]] = []
-    for name, inner, _ in step.transformers_:
-        rows, columns = step._transformer_to_input_indices[name], step.output_indices_[name]
-        if inner == "drop" or columns.start == columns.stop:
-            continue
-        block = AffineMap.columns(len(rows)) if inner == "passthrough" else read_step(inner, len(rows))
-        W[rows, columns] = block.W
-        blocks.append((rows, columns, block))
-
-    def apply(x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
-        transformed = x.new_zeros(len(x), W.shape[1])
-        for rows, columns, block in blocks:
-            transformed[:, columns] = block(x[:, rows])
-        return transformed
-
-    return AffineMap(W, apply)
-
-
-@read_step.register
-def _(step: Pipeline, features: int) -> AffineMap:
-    total = AffineMap.columns(features)
-    for _, inner in step.steps:
-        total = total.then(read_step(inner, total.outputs))
-    return total
-
-
-def _scaled(features: int, scale: Any, centre: Any) -> AffineMap:
-    """(x - centre) / scale, either of which may be left out."""
-    divisor = torch.ones(features, dtype=torch.float64) if scale is None else _tensor(scale)
-    return AffineMap.scaled(divisor, None if centre is None else _tensor(centre))
-
-
-def _check_unclipped(step: Any) -> None:
-    if getattr(step, "clip", False):
-        raise ValueError(
-            f"expected a scaler without clipping, got {type(step).__name__}(clip=True), which has a kink; fit the "
-            "pipeline with clip=False, or explain the last step in its own inputs: gplens.explain(pipeline[-1], "
-            "pipeline[:-1].transform(X), ...)."
-        )
-
-
-def _tensor(array: Any) -> Tensor:
-    return torch.tensor(np.asarray(array, np.float64))
+def _compare_outcomes(transformers: tuple[Any, ...], inverse: SmoothMap, m: Float[Tensor, "k c"]) -> None:
+    host = m
+    for transformer in reversed(transformers):
+        (host,) = predict(transformer.inverse_transform, None, host)
+    compare("prediction in the units of y", inverse(m), host.reshape(m.shape), ARITHMETIC * (1 + host.abs().max()))
