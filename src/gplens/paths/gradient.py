@@ -12,10 +12,9 @@ from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
 from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
 from gplens.paths.nested import NestedRule, nested_rule
-from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
+from gplens.paths.panel_nodes import Known, LastNodes, NodePart, NodeWeights, PanelNodes
 from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels
-from gplens.paths.pieces import LastNodes
 
 KEPT_BLOCKS = 4
 """A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
@@ -156,10 +155,9 @@ class PathGradient(Integrand):
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
-        """The nodes t of panels.
+        """The nodes t of panels. The first ones of all lines are followed by the ends of the lines, which gives T there.
 
-        The first nodes of all lines are followed by the ends of the lines, which gives T there too. This is not done
-        with autograd, whose gradients may not exist at a baseline.
+        This is not done with autograd, whose gradients may not exist at a baseline.
         """
         rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
         if self._targets is not None or self.process.autograd or rows.shape[0] != self.rows:

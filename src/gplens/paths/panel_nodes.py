@@ -60,6 +60,40 @@ class NodePart:
 
 
 @final
+class NodeValues(Marginals):
+    """m and v as numbers, which do not depend on features."""
+
+    def __init__(self, m: Float[Tensor, "b c q"], v: Float[Tensor, "b c q"]) -> None:
+        self.known = m, v
+
+    def means(self) -> Float[Tensor, "b c q"]:
+        return self.known[0]
+
+    def variances(self) -> Float[Tensor, "b c q"]:
+        return self.known[1]
+
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
+        return Form()
+
+
+@final
+class LastNodes(Marginals):
+    """m and v at the nodes of lines from one on. Neither is computed unless it is asked for."""
+
+    def __init__(self, marginals: Marginals, first: int) -> None:
+        self.marginals, self.first = marginals, first
+
+    def means(self) -> Float[Tensor, "b c q"]:
+        return self.marginals.m[..., self.first :]
+
+    def variances(self) -> Float[Tensor, "b c q"]:
+        return self.marginals.v[..., self.first :]
+
+    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
+        return Form()
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class NodeWeights:
     """The weights of m and v at the nodes, for the r sums of a rule, of o outputs each."""

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from gplens.paths.integrand import Question
 from gplens.paths.nested import INTERPOLATING, NestedRule
-from gplens.paths.panel_nodes import NodeWeights, PanelNodes
-from gplens.paths.pieces import NodeValues, SteepPanels, is_steep
+from gplens.paths.panel_nodes import NodeValues, NodeWeights, PanelNodes
+from gplens.paths.pieces import SteepPanels, is_steep
 
 
 def panel_weights(

@@ -9,8 +9,8 @@ from numpy.polynomial import legendre
 from torch import Tensor
 
 from gplens.expectations.expectation import Expectation, Jet
-from gplens.lines.pull_back import Form
 from gplens.paths.nested import LAST_TERMS, NestedRule
+from gplens.paths.panel_nodes import NodeValues
 from gplens.paths.panels import Panels, gauss_kronrod
 from gplens.processes.process import Marginals
 
@@ -31,40 +31,6 @@ BLOCK = 2**24
 """Bytes of the temporaries of a block of pieces."""
 SHARE = 0.1
 """The part of the tolerance that the sums over a piece may miss."""
-
-
-@final
-class NodeValues(Marginals):
-    """m and v as numbers, which do not depend on features."""
-
-    def __init__(self, m: Float[Tensor, "b c q"], v: Float[Tensor, "b c q"]) -> None:
-        self.known = m, v
-
-    def means(self) -> Float[Tensor, "b c q"]:
-        return self.known[0]
-
-    def variances(self) -> Float[Tensor, "b c q"]:
-        return self.known[1]
-
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        return Form()
-
-
-@final
-class LastNodes(Marginals):
-    """m and v at the nodes of lines from one on. Neither is computed unless it is asked for."""
-
-    def __init__(self, marginals: Marginals, first: int) -> None:
-        self.marginals, self.first = marginals, first
-
-    def means(self) -> Float[Tensor, "b c q"]:
-        return self.marginals.m[..., self.first :]
-
-    def variances(self) -> Float[Tensor, "b c q"]:
-        return self.marginals.v[..., self.first :]
-
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        return Form()
 
 
 @final
