@@ -118,19 +118,18 @@ class Kernel(ABC):
     def fold(
         self, left: Line, right: Line, support: Support, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
-        """sum_qp H_qp d_k k(x_q,Z) A d_l k(Z,y_p) for the A of one latent function (5.13). Row by row, O(q n^2 d)."""
-        right_points = [None] * len(H) if right is left else right.points()
-        lines = zip(left.points(), right_points, H, strict=True)
-        return torch.stack([self._fold(X, Y, support.Z, weights, A, full=full) for X, Y, weights in lines])
+        """sum_qp H_qp d_k k(x_q,Z) A d_l k(Z,y_p) for the A of one latent function (5.13). O(q n^2 d) a row."""
+        B = self._whitened_gradient(left, support, A)
+        C = B if right is left else self._whitened_gradient(right, support, A)
+        weighted = (H @ C.flatten(2)).view(len(H), -1, *C.shape[2:]) * A.s[0, :, None]
+        if not full:
+            return (B * weighted).sum((1, 2))
+        return B.flatten(1, 2).mT @ weighted.flatten(1, 2)
 
-    def _fold(
-        self, X: Tensor, Y: Tensor | None, Z: Tensor, H: Float[Tensor, "q p"], A: Quadratic, *, full: bool
-    ) -> Float[Tensor, "d *d"]:
-        """`fold` of one row. Y is None if its points are those of X."""
-        B = A.F[0] @ self.gradient(X, Z)
-        C = B if Y is None else A.F[0] @ self.gradient(Y, Z)
-        weighted = A.s[0, :, None] * torch.tensordot(H, C, 1)
-        return B.flatten(0, 1).T @ weighted.flatten(0, 1) if full else (B * weighted).sum((0, 1))
+    def _whitened_gradient(self, line: Line, support: Support, A: Quadratic) -> Float[Tensor, "b q r d"]:
+        """F d_k k(Z, x_q), which keeps the digits that a product with A loses (1.7)."""
+        gradient = self.gradient(line.points().flatten(0, 1), support.Z)
+        return (A.F[0] @ gradient).unflatten(0, line.t.shape)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """Path length in lengthscales (4.6); the first panels of a path are placed by it.
