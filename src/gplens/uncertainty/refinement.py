@@ -6,7 +6,7 @@ from math import ceil
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.expectations.link import Link
@@ -32,8 +32,9 @@ UNCUT = 3
 """Levels that are tried before a path is cut at its kinks."""
 PIECE = 1.6
 """The length of a panel of a path that is cut, in lengthscales."""
-GAINS = 2 / 3
-"""A level whose error is more than this part of the last one's gains nothing: what is left is rounding."""
+GAINS, STALLED = 2 / 3, 2
+"""Levels whose error is more than this part of the last one's, and how many of them in a row end a refinement: what is
+left is rounding."""
 
 
 @final
@@ -71,46 +72,79 @@ class Refinement:
 
     def run(self, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], length: Float[Tensor, " b"]) -> Deviations:
         """Levels for all paths, then for those on which the last two do not agree yet."""
-        b, shape = len(d), (len(d), len(self.outputs), d.shape[1])
-        std, error, converged = d.new_empty(shape), d.new_full(shape, torch.inf), torch.zeros(b, dtype=torch.bool)
-        covariances = d.new_empty(*shape, d.shape[1]) if self.request.covariances else None
-        pending, last, excess = torch.arange(b), None, d.new_full((b,), torch.inf)
-        for edges, level in self._attempts(self.process.kinks(Line(x0, d, d.new_zeros(b, 0))), length):
-            grid = Grid.on(edges[pending], length[pending], level, smooth=self.process.smooth)
-            if last is not None and grid.t.shape[1] > MOST:
-                break
-            matrix, unit = self._matrices(x0 if len(x0) == 1 else x0[pending], d[pending], grid, last)
-            scaled = _diagonal(matrix, self.request).clamp(min=0).sqrt()  # a variance: below zero is rounding
-            std[pending] = unit[..., None] * scaled
-            if covariances is not None:
-                covariances[pending] = unit[..., None, None] * (unit[..., None, None] * matrix)
-            going_on = torch.ones_like(pending, dtype=torch.bool)
-            if last is not None:
-                change = MARGIN[self.process.smooth] * _change(matrix, last[0], scaled, self.request)
-                now = quotient(change.amax(2), scaled.amax(2)).amax(1) / self.request.accuracy
-                least = FLOOR * self.request.accuracy * scaled.amax(2, keepdim=True)
-                error[pending] = unit[..., None] * torch.where(change > 0, torch.maximum(change, least), 0.0)
-                converged[pending] = now <= 1
-                going_on = (now > 1) & (now <= GAINS * excess)
-                excess = now[going_on]
-            pending, last = pending[going_on], (matrix[going_on], unit[going_on])
-            if not len(pending):
-                break
-        return Deviations(std, error, converged, covariances)
+        shape = (len(d), len(self.outputs), d.shape[1])
+        result = Deviations(
+            d.new_empty(shape),
+            d.new_full(shape, torch.inf),
+            torch.zeros(len(d), dtype=torch.bool),
+            d.new_empty(*shape, d.shape[1]) if self.request.covariances else None,
+        )
+        for edges, levels in self._stages(self.process.kinks(Line(x0, d, d.new_zeros(len(d), 0))), length):
+            self._refine(result, x0, d, length, edges, levels)
+        return result
 
     @property
     def levels(self) -> tuple[Level, ...]:
         """All that may be tried, from the coarsest on."""
         return SMOOTH if self.process.smooth else ROUGH
 
-    def _attempts(
+    def _stages(
         self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]
-    ) -> list[tuple[Float[Tensor, "b e"], Level]]:
-        """Panels and levels, one after the other. Paths with known kinks are cut there after three of them."""
-        equal = equal_panels(self.panels, len(kinks))
+    ) -> list[tuple[Float[Tensor, "b e"], tuple[Level, ...]]]:
+        """Panels and their levels. Paths with known kinks are cut there after three of them, others into a third."""
+        equal, levels = equal_panels(self.panels, len(kinks)), self.levels[self.first :]
         cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
-        levels = [(equal, level) for level in self.levels[self.first :]]
-        return levels if cut is None else levels[:UNCUT] + [(cut, level) for level in self.levels]
+        if cut is not None:
+            return [(equal, levels[:UNCUT]), (cut, self.levels)]
+        return [(equal, levels), (equal_panels(3 * self.panels, len(kinks)), self.levels[self.first + UNCUT :])]
+
+    def _refine(
+        self,
+        result: Deviations,
+        x0: Float[Tensor, "#b d"],
+        d: Float[Tensor, "b d"],
+        length: Float[Tensor, " b"],
+        edges: Float[Tensor, "b e"],
+        levels: tuple[Level, ...],
+    ) -> None:
+        """Level after level, for the paths that have not converged and still gain."""
+        pending, last = (~result.converged).nonzero()[:, 0], None
+        excess, stalled = d.new_full((len(pending),), torch.inf), torch.zeros_like(pending)
+        for level in levels if len(pending) else ():
+            grid = Grid.on(edges[pending], length[pending], level, smooth=self.process.smooth)
+            if last is not None and grid.t.shape[1] > MOST:
+                break
+            matrix, unit = self._matrices(x0 if len(x0) == 1 else x0[pending], d[pending], grid, last)
+            going_on = torch.ones_like(pending, dtype=torch.bool)
+            if last is not None:
+                now = self._write(result, pending, matrix, unit, last[0])
+                stalled = torch.where(now > GAINS * excess, stalled + 1, 0)
+                going_on = (now > 1) & (stalled < STALLED)
+                excess, stalled = now[going_on], stalled[going_on]
+            pending, last = pending[going_on], (matrix[going_on], unit[going_on])
+            if not len(pending):
+                break
+
+    def _write(
+        self,
+        result: Deviations,
+        rows: Int[Tensor, " p"],
+        matrix: Float[Tensor, "p o d *d"],
+        unit: Float[Tensor, "p o"],
+        last: Float[Tensor, "p o d *d"],
+    ) -> Float[Tensor, " p"]:
+        """The results of a level, and their errors, from those of the last one; the largest one, in tolerances."""
+        full, tolerance, size = self.request.covariances, self.request.accuracy, unit[..., None]
+        variances = matrix.diagonal(dim1=2, dim2=3) if full else matrix
+        std = variances.clamp(min=0).sqrt()  # below zero is rounding
+        largest = std.amax(2, keepdim=True)
+        error = MARGIN[self.process.smooth] * _change(matrix, last, std, full=full)
+        known = torch.where((std > 0) | (error > 0), torch.maximum(error, FLOOR * tolerance * largest), 0.0)
+        now = quotient(error, tolerance * largest).flatten(1).amax(1)
+        result.std[rows], result.error[rows], result.converged[rows] = size * std, size * known, now <= 1
+        if result.covariance is not None:
+            result.covariance[rows] = size[..., None] * (size[..., None] * matrix)
+        return now
 
     def _matrices(
         self,
@@ -130,22 +164,15 @@ class Refinement:
         return torch.stack(matrices, dim=1), torch.stack(found, dim=1)
 
 
-def _diagonal(matrix: Float[Tensor, "b o d *d"], request: Uncertainty) -> Float[Tensor, "b o d"]:
-    return matrix.diagonal(dim1=2, dim2=3) if request.covariances else matrix
-
-
 def _change(
-    matrix: Float[Tensor, "b o d *d"],
-    last: Float[Tensor, "b o d *d"],
-    std: Float[Tensor, "b o d"],
-    request: Uncertainty,
+    matrix: Float[Tensor, "b o d *d"], last: Float[Tensor, "b o d *d"], std: Float[Tensor, "b o d"], *, full: bool
 ) -> Float[Tensor, "b o d"]:
     """The errors e_k of the deviations s_k if covariances change as from the last level  (5.14a).
 
     A change D of a variance s^2 changes s by no more than D / max(s, sqrt(D)).
     """
     change = (matrix - last).abs_()
-    if not request.covariances:
+    if not full:
         return quotient(change, torch.maximum(std, change.sqrt()))
     larger = torch.maximum(std[..., None], std[..., None, :])
     return quotient(change, torch.maximum(larger, change.sqrt())).amax(3)
