@@ -62,6 +62,8 @@ class Grid:
     """The nodes of the integrand."""
     L: Float[Tensor, "g r"]
     """Interpolates from the r latent nodes of a panel to its g nodes of the integrand."""
+    weights: Float[Tensor, "b f"]
+    """Their weights; their sums are integrals over the path."""
     W: Float[Tensor, "b f f"]
     """Weights of the pairs of nodes; their sums are integrals over the unit square."""
 
@@ -78,7 +80,7 @@ class Grid:
         blocks = pairs.view(-1, panels, g, panels, g).diagonal(dim1=1, dim2=3)  # (b, g, g, panels), a view
         blocks.copy_(width[:, None, None, :, 0].square() * W[..., None])
         L = torch.as_tensor(_interpolation(level.latent, level.nodes, pieces))
-        return Grid((start + width * nodes).flatten(1), (start + width * t).flatten(1), L, pairs)
+        return Grid((start + width * nodes).flatten(1), (start + width * t).flatten(1), L, weights, pairs)
 
     def interpolated(self, values: Float[Tensor, "*rest n"]) -> Float[Tensor, "*rest f"]:
         """Values at the nodes of the integrand, from those at the latent nodes, in the last axis."""

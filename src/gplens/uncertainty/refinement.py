@@ -1,4 +1,4 @@
-"""Levels of nodes, one after the other, until two of them agree on the deviations of a path (MATH 5.14a)."""
+"""Levels of nodes, one after the other, until two of them agree on the deviations of a path (MATH 5.14c)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -167,7 +167,7 @@ class Refinement:
 def _change(
     matrix: Float[Tensor, "b o d *d"], last: Float[Tensor, "b o d *d"], std: Float[Tensor, "b o d"], *, full: bool
 ) -> Float[Tensor, "b o d"]:
-    """The errors e_k of the deviations s_k if covariances change as from the last level  (5.14a).
+    """The errors e_k of the deviations s_k if covariances change as from the last level  (5.14c).
 
     A change D of a variance s^2 changes s by no more than D / max(s, sqrt(D)).
     """

@@ -1,4 +1,4 @@
-"""Weights for pairs of nodes of an integrand that has a ridge where the two nodes meet (MATH 5.14)."""
+"""Weights for pairs of nodes of an integrand that has a ridge where the two nodes meet (MATH 5.14b)."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from gplens.paths.panels import gauss_legendre
 
 Matrix = NDArray[np.float64]
 
-DEGREES = {6: (6, 3), 8: (9, 4), 10: (9, 6), 12: (11, 8), 14: (13, 10), 16: (15, 12)}
+DEGREES = {6: (6, 3), 8: (7, 5), 10: (9, 6), 12: (11, 8), 14: (13, 10), 16: (15, 12)}
 """Nodes of a piece, and the degrees of the polynomials in (s + t, s - t) that are integrated exactly: those of even
 powers of s - t, and those of odd powers of |s - t|. Higher degrees lead to large weights of both signs."""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from gplens.expectations.link import Link
@@ -17,8 +17,10 @@ from gplens.uncertainty.latent_paths import PathDraws
 from gplens.uncertainty.refinement import Refinement
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
-ORDERS = (4, 5, 7, 10, 15, 22, 31, 47)
-"""Gauss nodes of the paths of draws, with their Kronrod extension."""
+ORDERS = (4, 7, 10, 15, 22)
+"""Gauss nodes of a panel of the paths of draws, with their Kronrod extension: the first for attributions that are
+linear in the latent function, the second for those through a link, and one after the other where the deviations come
+from draws."""
 TINY = torch.finfo(torch.float64).tiny
 """Below this a number has no relative accuracy."""
 
@@ -69,20 +71,15 @@ class SpreadQuestion:
         """The spread of the attributions `values`, with an axis of outputs."""
         baselines = x0.expand_as(x)
         if self.closed_form:
-            spread, order = _closed_form(self, x, x0), torch.tensor(ORDERS)[self.first_orders(x, x0)]
+            spread, order = _closed_form(self, x, x0), [ORDERS[0 if self.gaussian else 1]] * len(x)
         else:
             spread, order = _by_draws(self, x, baselines, values)
         if not isinstance(self.request, Samples):
             return replace(spread, gaussian=self.gaussian)
         if spread.draws is not None:
             return replace(spread, gaussian=self.gaussian, joint_draws=False)
-        rows = [self._draws(self.request, x[i], baselines[i], int(order[i]), i) for i in range(len(x))]
+        rows = [self._draws(self.request, x[i], baselines[i], order[i], i) for i in range(len(x))]
         return replace(spread, gaussian=self.gaussian, draws=torch.stack(rows), joint_draws=self.request.joint)
-
-    def first_orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
-        """Where the path of each draw begins in ORDERS: three Kronrod nodes a lengthscale."""
-        length = self.question.process.length(Line(x0, x - x0, x.new_zeros(len(x), 0)))
-        return torch.bucketize(length, length.new_tensor([(2 * order + 1) / 3 for order in ORDERS[:-1]]))
 
     def _draws(self, request: Samples, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
         """The draws of one input; outputs that share no latent function are drawn one by one."""
@@ -138,25 +135,24 @@ def _refuse(request: Uncertainty, std: Float[Tensor, "b o d"]) -> None:
 
 def _by_draws(
     asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
-) -> tuple[Spread, Int[Tensor, " b"]]:
+) -> tuple[Spread, list[int]]:
     """Deviations of outputs of several latent functions, input by input, with nodes until the draws are less exact.
 
     Draws that are not joint come from the same latent paths, which are the expensive part.
     """
-    level, rows, draws, request = asked.first_orders(x, x0), [], [], asked.request
+    orders, rows, draws, request = [], [], [], asked.request
     for i in range(len(x)):
-        while True:
-            order = ORDERS[int(level[i])]
+        for order in ORDERS:
             paths = PathDraws.on(asked.question, x0[i], x[i], order, full=False)
             std, std_error, change = deviations(paths, values[i], seed=0)  # one seed, whatever the order of the inputs
-            limit = torch.maximum(std_error.amax(1), asked.question.tolerance * std.amax(1))
+            limit = torch.maximum(std_error.amax(1), request.accuracy * std.amax(1))
             settled = bool((change.amax(1) <= limit).all())
-            if settled or order == ORDERS[-1]:
+            if settled:
                 break
-            level[i] += 1
+        orders.append(order)
         rows.append((std, std_error, torch.tensor(settled)))
         if isinstance(request, Samples) and not request.joint and asked.drawn_together:
             draws.append(draw(paths, request, i))
     std, std_error, settled = (torch.stack(parts) for parts in zip(*rows, strict=True))
     spread = Spread(std, std_error, draws=torch.stack(draws) if draws else None, converged=settled)
-    return spread, torch.tensor(ORDERS)[level]
+    return spread, orders
