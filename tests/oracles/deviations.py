@@ -1,7 +1,7 @@
-"""Standard deviations of attributions by nested Gauss rules, split where the two points meet. Nothing here imports gplens.
+"""Standard deviations of attributions by nested Gauss rules, split where the two points meet, without gplens.
 
-Var IG_k = 2 d_k^2 int_0^1 ds int_0^s dt d_k d_k' Cov(g(f(x_s)), g(f(x_t))), with kernels, their derivatives and the moments
-of links written down one by one.
+Var IG_k = 2 d_k^2 int_0^1 ds int_0^s dt d_k d_k' Cov(g(f(x_s)), g(f(x_t))), with kernels, their derivatives and the
+moments of links written down one by one.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def of_feature(index: int, inner: Jet) -> Jet:
 
 
 def identity(m: Array, n: Array, v: Array, w: Array, c: Array) -> tuple[Array, ...]:
-    """E11, E12, E21, E13, E31, E22 less nothing, then E g', E g'' at both points."""
+    """E11, E12, E21, E13, E31, E22, then E g' and E g'' at the first point and at the second."""
     one, zero = np.ones_like(c), np.zeros_like(c)
     return one, zero, zero, zero, zero, zero, one, zero, one, zero
 

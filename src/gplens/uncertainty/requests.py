@@ -3,7 +3,7 @@
 import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class Samples(Uncertainty):
         return Samples(operator.index(self.count), operator.index(self.seed), bool(self.joint))
 
 
-def _check_tolerance(request: Uncertainty, tolerance: float | int) -> None:
+def _check_tolerance(request: Uncertainty, tolerance: Any) -> None:
     number = as_float(tolerance)
     if number is None or not FINEST <= number < 1:
         raise ValueError(
