@@ -62,7 +62,7 @@ def rational_quadratic(scale: Array, alpha: float) -> Jet:
 def weighted_sum(*terms: tuple[float, Jet]) -> Jet:
     def jet(x: Array, y: Array) -> tuple[Array, Array, Array]:
         parts = [[weight * part for part in inner(x, y)] for weight, inner in terms]
-        k, slope, mixed = (sum(column[1:], start=column[0]) for column in zip(*parts, strict=True))
+        k, slope, mixed = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         return k, slope, mixed
 
     return jet

@@ -26,8 +26,9 @@ MATRICES = 8
 """Matrices over pairs of features that a path holds at once: those of two levels, their parts and their error."""
 MARGIN = {True: 2.0, False: 4.0}
 """Safety factor on the change between levels, by whether the kernel is smooth. Recipe: scripts/error_bar_levels.py"""
-FLOOR = 0.1
-"""The least error that is stated, as a part of the tolerance: two levels may agree by chance."""
+FLOOR, SHARED = 0.1, 0.5
+"""The least error that is stated, as a part of the tolerance, and of the largest error of a feature: on one feature two
+levels may agree by chance."""
 UNCUT = 3
 """Levels that are tried before a path is cut at its kinks."""
 PIECE = 1.6
@@ -79,8 +80,8 @@ class Refinement:
             torch.zeros(len(d), dtype=torch.bool),
             d.new_empty(*shape, d.shape[1]) if self.request.covariances else None,
         )
-        for edges, levels in self._stages(self.process.kinks(Line(x0, d, d.new_zeros(len(d), 0))), length):
-            self._refine(result, x0, d, length, edges, levels)
+        for attempts, wary in self._stages(self.process.kinks(Line(x0, d, d.new_zeros(len(d), 0))), length):
+            self._refine(result, x0, d, length, attempts, wary=wary)
         return result
 
     @property
@@ -90,13 +91,18 @@ class Refinement:
 
     def _stages(
         self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]
-    ) -> list[tuple[Float[Tensor, "b e"], tuple[Level, ...]]]:
-        """Panels and their levels. Paths with known kinks are cut there after three of them, others into a third."""
-        equal, levels = equal_panels(self.panels, len(kinks)), self.levels[self.first :]
+    ) -> list[tuple[list[tuple[Float[Tensor, "b e"], Level]], bool]]:
+        """Panels and their levels, one after the other, and whether there may be kinks inside of panels.
+
+        Paths with known kinks are cut there after three levels, others into a third after all of them.
+        """
+        equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels[self.first :]]
         cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
         if cut is not None:
-            return [(equal, levels[:UNCUT]), (cut, self.levels)]
-        return [(equal, levels), (equal_panels(3 * self.panels, len(kinks)), self.levels[self.first + UNCUT :])]
+            return [(equal[:UNCUT], True), ([(cut, level) for level in self.levels], self.process.autograd)]
+        kinked = bool(((kinks > 0) & (kinks < 1)).any()) or self.process.autograd
+        finer = equal_panels(3 * self.panels, len(kinks))
+        return [(equal + [(finer, level) for level in self.levels[self.first + UNCUT :]], kinked)]
 
     def _refine(
         self,
@@ -104,22 +110,31 @@ class Refinement:
         x0: Float[Tensor, "#b d"],
         d: Float[Tensor, "b d"],
         length: Float[Tensor, " b"],
-        edges: Float[Tensor, "b e"],
-        levels: tuple[Level, ...],
+        attempts: list[tuple[Float[Tensor, "b e"], Level]],
+        *,
+        wary: bool,
     ) -> None:
-        """Level after level, for the paths that have not converged and still gain."""
+        """Level after level, for the paths that have not converged and still gain.
+
+        Inside of a panel with kinks two levels may agree by chance. Wary is to ask three of them.
+        """
         pending, last = (~result.converged).nonzero()[:, 0], None
-        excess, stalled = d.new_full((len(pending),), torch.inf), torch.zeros_like(pending)
-        for level in levels if len(pending) else ():
+        shape = (len(pending), *result.std.shape[1:])
+        before, excess = d.new_full(shape, torch.inf if wary else 0.0), d.new_full(shape[:1], torch.inf)
+        stalled = torch.zeros_like(pending)
+        for edges, level in attempts if len(pending) else ():
             grid = Grid.on(edges[pending], length[pending], level, smooth=self.process.smooth)
             if last is not None and grid.t.shape[1] > MOST:
                 break
             matrix, unit = self._matrices(x0 if len(x0) == 1 else x0[pending], d[pending], grid, last)
             going_on = torch.ones_like(pending, dtype=torch.bool)
             if last is not None:
-                now = self._write(result, pending, matrix, unit, last[0])
+                std = _diagonal(matrix, full=self.request.covariances).clamp(min=0).sqrt()  # below zero is rounding
+                change = MARGIN[self.process.smooth] * _change(matrix, last[0], std, full=self.request.covariances)
+                now = self._write(result, pending, matrix, unit, std, torch.maximum(change, before))
                 stalled = torch.where(now > GAINS * excess, stalled + 1, 0)
                 going_on = (now > 1) & (stalled < STALLED)
+                before = change[going_on] if wary else before[going_on]
                 excess, stalled = now[going_on], stalled[going_on]
             pending, last = pending[going_on], (matrix[going_on], unit[going_on])
             if not len(pending):
@@ -131,17 +146,15 @@ class Refinement:
         rows: Int[Tensor, " p"],
         matrix: Float[Tensor, "p o d *d"],
         unit: Float[Tensor, "p o"],
-        last: Float[Tensor, "p o d *d"],
+        std: Float[Tensor, "p o d"],
+        error: Float[Tensor, "p o d"],
     ) -> Float[Tensor, " p"]:
-        """The results of a level, and their errors, from those of the last one; the largest one, in tolerances."""
-        full, tolerance, size = self.request.covariances, self.request.accuracy, unit[..., None]
-        variances = matrix.diagonal(dim1=2, dim2=3) if full else matrix
-        std = variances.clamp(min=0).sqrt()  # below zero is rounding
-        largest = std.amax(2, keepdim=True)
-        error = MARGIN[self.process.smooth] * _change(matrix, last, std, full=full)
-        known = torch.where((std > 0) | (error > 0), torch.maximum(error, FLOOR * tolerance * largest), 0.0)
+        """The results of a level, given in units; the largest error, in tolerances, is returned."""
+        tolerance, largest, size = self.request.accuracy, std.amax(2, keepdim=True), unit[..., None]
+        least = torch.maximum(FLOOR * tolerance * largest, SHARED * error.amax(2, keepdim=True))
+        stated = torch.where((std > 0) | (error > 0), torch.maximum(error, least), 0.0)  # (5.14c)
         now = quotient(error, tolerance * largest).flatten(1).amax(1)
-        result.std[rows], result.error[rows], result.converged[rows] = size * std, size * known, now <= 1
+        result.std[rows], result.error[rows], result.converged[rows] = size * std, size * stated, now <= 1
         if result.covariance is not None:
             result.covariance[rows] = size[..., None] * (size[..., None] * matrix)
         return now
@@ -162,6 +175,10 @@ class Refinement:
         ]
         matrices, found = zip(*parts, strict=True)
         return torch.stack(matrices, dim=1), torch.stack(found, dim=1)
+
+
+def _diagonal(matrix: Float[Tensor, "b o d *d"], *, full: bool) -> Float[Tensor, "b o d"]:
+    return matrix.diagonal(dim1=2, dim2=3) if full else matrix
 
 
 def _change(

@@ -51,5 +51,5 @@ def _orthonormal(powers: list[tuple[int, int]], order: int) -> tuple[Matrix, Mat
     s, t = np.repeat(x, order), (x[:, None] * x).ravel()
     weights = (w[:, None] * x[:, None] * w).ravel()
     values = _values(powers, s, t)
-    R = np.linalg.qr(np.sqrt(weights)[:, None] * values, mode="r")
+    _, R = np.linalg.qr(np.sqrt(weights)[:, None] * values)
     return R, np.linalg.solve(R.T, values.T @ weights)

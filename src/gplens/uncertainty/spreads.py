@@ -108,7 +108,7 @@ def _closed_form(asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tenso
         for rows in every_row.split(refinement.rows_in_a_block):
             result = refinement.run(x0 if len(x0) == 1 else x0[rows], d[rows], length[rows])
             std[rows], error[rows], converged[rows] = result.std, result.error, result.converged
-            if covariances is not None:
+            if covariances is not None and result.covariance is not None:
                 covariances[rows] = result.covariance
     if covariances is not None and _lost(covariances, std):
         _refuse(asked.request, std)
@@ -142,14 +142,16 @@ def _by_draws(
     """
     orders, rows, draws, request = [], [], [], asked.request
     for i in range(len(x)):
-        for order in ORDERS:
-            paths = PathDraws.on(asked.question, x0[i], x[i], order, full=False)
+        level = 0
+        while True:
+            paths = PathDraws.on(asked.question, x0[i], x[i], ORDERS[level], full=False)
             std, std_error, change = deviations(paths, values[i], seed=0)  # one seed, whatever the order of the inputs
             limit = torch.maximum(std_error.amax(1), request.accuracy * std.amax(1))
             settled = bool((change.amax(1) <= limit).all())
-            if settled:
+            if settled or level == len(ORDERS) - 1:
                 break
-        orders.append(order)
+            level += 1
+        orders.append(ORDERS[level])
         rows.append((std, std_error, torch.tensor(settled)))
         if isinstance(request, Samples) and not request.joint and asked.drawn_together:
             draws.append(draw(paths, request, i))
