@@ -38,6 +38,10 @@ GAINS, STALLED = 2 / 3, 2
 left is rounding."""
 
 
+Attempt = tuple[Tensor, Level]
+"""The edges (b, e) of panels, and how finely these are resolved."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Deviations:
@@ -89,9 +93,7 @@ class Refinement:
         """All that may be tried, from the coarsest on."""
         return SMOOTH if self.process.smooth else ROUGH
 
-    def _stages(
-        self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]
-    ) -> list[tuple[list[tuple[Float[Tensor, "b e"], Level]], bool]]:
+    def _stages(self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]) -> list[tuple[list[Attempt], bool]]:
         """Panels and their levels, one after the other, and whether there may be kinks inside of panels.
 
         Paths with known kinks are cut there after three levels, others into a third after all of them.
@@ -110,7 +112,7 @@ class Refinement:
         x0: Float[Tensor, "#b d"],
         d: Float[Tensor, "b d"],
         length: Float[Tensor, " b"],
-        attempts: list[tuple[Float[Tensor, "b e"], Level]],
+        attempts: list[Attempt],
         *,
         wary: bool,
     ) -> None:

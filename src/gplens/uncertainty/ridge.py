@@ -52,4 +52,4 @@ def _orthonormal(powers: list[tuple[int, int]], order: int) -> tuple[Matrix, Mat
     weights = (w[:, None] * x[:, None] * w).ravel()
     values = _values(powers, s, t)
     _, R = np.linalg.qr(np.sqrt(weights)[:, None] * values)
-    return R, np.linalg.solve(R.T, values.T @ weights)
+    return np.asarray(R, np.float64), np.asarray(np.linalg.solve(R.T, values.T @ weights), np.float64)
