@@ -36,7 +36,7 @@ class Spread:
     gaussian: bool = False
     """Whether the attributions are exactly Gaussian: those of a latent function, or through the identity link."""
     converged: Bool[Tensor, " b"] | None = None
-    """Whether deviations and covariances met the tolerance, apart from their Monte Carlo error; that of the values is
+    """Whether deviations and covariances met their tolerance, apart from their Monte Carlo error; that of the values is
     `Explanation.converged`."""
 
     @property

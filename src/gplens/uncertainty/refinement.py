@@ -26,9 +26,8 @@ MATRICES = 8
 """Matrices over pairs of features that a path holds at once: those of two levels, their parts and their error."""
 MARGIN = {True: 2.0, False: 4.0}
 """Safety factor on the change between levels, by whether the kernel is smooth. Recipe: scripts/error_bar_levels.py"""
-FLOOR, SHARED = 0.1, 0.5
-"""The least error that is stated, as a part of the tolerance, and of the largest error of a feature: on one feature two
-levels may agree by chance."""
+SHARED = 0.5
+"""The least error of a feature as a part of the largest one: on a single feature two levels may agree by chance."""
 UNCUT = 3
 """Levels that are tried before a path is cut at its kinks."""
 PIECE = 1.6
@@ -153,7 +152,7 @@ class Refinement:
     ) -> Float[Tensor, " p"]:
         """The results of a level, given in units; the largest error, in tolerances, is returned."""
         tolerance, largest, size = self.request.accuracy, std.amax(2, keepdim=True), unit[..., None]
-        least = torch.maximum(FLOOR * tolerance * largest, SHARED * error.amax(2, keepdim=True))
+        least = torch.maximum(tolerance * largest, SHARED * error.amax(2, keepdim=True))
         stated = torch.where((std > 0) | (error > 0), torch.maximum(error, least), 0.0)  # (5.14c)
         now = quotient(error, tolerance * largest).flatten(1).amax(1)
         result.std[rows], result.error[rows], result.converged[rows] = size * std, size * stated, now <= 1
