@@ -78,8 +78,9 @@ def explain(
         rule: an object of gplens.rules; adaptive if None.
         tolerance: the error of every attribution relative to the larger of |T(x) - T(x0)| and the input's largest
             attribution: 1e-6 if None, or 1e-4 if only Monte Carlo is possible (correlated classes). Rows whose values
-            miss it are False in `converged`, and rows whose deviations miss it in `spread.converged`.
+            miss it are False in `converged`.
         uncertainty: gplens.Diagonal(), Full() or Samples(count, seed): how sure the model is of each attribution.
+            Deviations have a tolerance of their own, 1e-3; rows that miss it are False in `spread.converged`.
             Nothing of it is computed if None.
         support: whether `explanation.support` is computed: how far the data determine the model along each path. It
             costs the variance at 33 points of each path.

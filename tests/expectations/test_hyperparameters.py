@@ -47,7 +47,7 @@ def alone(model: Drawn) -> gplens.Explanation:
         baseline=X0,
         likelihood=model.likelihood,
         tolerance=1e-7,
-        uncertainty=gplens.Full(),
+        uncertainty=gplens.Full(tolerance=1e-7),
     )
 
 
@@ -63,7 +63,10 @@ def groups(tensor: Tensor) -> list[Tensor]:
 def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
     """(2.15) and (5.17)."""
     model = Drawn(link)
-    e, separate = gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Full()), alone(model)
+    e, separate = (
+        gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Full(tolerance=1e-7)),
+        alone(model),
+    )
     values = torch.stack([part.mean(1) for part in groups(separate.values)], dim=1)
     torch.testing.assert_close(e.values, values, rtol=1e-7, atol=1e-9)
     assert e.covariance is not None
@@ -71,7 +74,7 @@ def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
     for o, (part, covariance) in enumerate(zip(groups(separate.values), groups(separate.covariance), strict=True)):
         between = torch.stack([torch.cov(rows.T, correction=0) for rows in part])
         torch.testing.assert_close(e.covariance[:, o], covariance.mean(1) + between, rtol=1e-6, atol=1e-9)
-    diagonal = gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Diagonal())
+    diagonal = gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Diagonal(tolerance=1e-7))
     assert diagonal.std is not None
     torch.testing.assert_close(diagonal.std**2, e.covariance.diagonal(dim1=2, dim2=3), rtol=1e-6, atol=1e-9)
     assert not e.gaussian
@@ -80,7 +83,7 @@ def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
 def test_the_covariance_adds_up_to_the_variance_of_the_change_of_a_mixture() -> None:
     """(5.3) for f_s with a random s: mean of the variances of f_s(x) - f_s(x0), and the variance of their means."""
     model = Drawn()
-    e = gplens.explain(model, X, baseline=X0, tolerance=1e-10, uncertainty=gplens.Full())
+    e = gplens.explain(model, X, baseline=X0, tolerance=1e-10, uncertainty=gplens.Full(tolerance=1e-10))
     ends = torch.stack([torch.stack([x, X0]) for x in X])
     for i, pair in enumerate(ends):
         c = torch.stack([part.c(pair, pair)[:, 0] for part in model.process.parts])

@@ -9,7 +9,8 @@ import gplens
 from conformance.zoo import KERNELS, fitted, rows
 from explanations import background, fixed, several, single
 from gplens.links import Exp
-from gplens.uncertainty import spreads
+from gplens.uncertainty import refinement
+from gplens.uncertainty.grid import Level
 
 
 def test_the_text_says_what_was_explained_and_how_well() -> None:
@@ -48,8 +49,8 @@ def test_inputs_that_did_not_converge_are_counted() -> None:
 
 
 def test_values_and_deviations_that_did_not_converge_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deviations have three nodes for a path of several lengthscales, values as many as they need."""
-    monkeypatch.setattr(spreads, "ORDERS", (1, 1, 1))
+    """Deviations have one or two nodes for a path of several lengthscales, values as many as they need."""
+    monkeypatch.setattr(refinement, "SMOOTH", (Level(1, 2, 1.0), Level(2, 3, 1.0)) * 4)
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 2)
     request = {"likelihood": Exp(), "uncertainty": gplens.Diagonal()}
     e = gplens.explain(posterior, 3 * X, baseline=X0, **request)

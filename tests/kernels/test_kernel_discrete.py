@@ -33,7 +33,7 @@ def test_it_is_a_model_of_the_numbers_alone_where_all_names_are_the_same() -> No
     weight = same(Z[:1, 2:], Z[:, 2:])[0]
     alone = gplens.Posterior(kernel.kernels[0].kernel, Z[:, :2], gp.beta * weight, (gp.A.matrix * weight).mT * weight)
     X, x0 = torch.cat([normal(generator(1), 3, 2), Z[:1, 2:].expand(3, 1)], dim=1), Z[0]
-    options = {"likelihood": gplens.links.Exp(), "uncertainty": gplens.Full()}
+    options = {"likelihood": gplens.links.Exp(), "uncertainty": gplens.Full(tolerance=1e-7)}
     e = gplens.explain(gp, X, baseline=x0, **options)
     expected = gplens.explain(alone, X[:, :2], baseline=x0[:2], **options)
     torch.testing.assert_close(e.values[:, :2], expected.values, rtol=1e-9, atol=1e-11)

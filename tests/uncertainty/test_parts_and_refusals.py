@@ -168,6 +168,7 @@ def test_nothing_extra_is_computed_unless_asked_for(monkeypatch: pytest.MonkeyPa
     for kind in (Posterior, Stack, Mix):
         assert issubclass(kind, Process)
         monkeypatch.setattr(kind, "pairs", never)
+        monkeypatch.setattr(kind, "split_pairs", never)
     e = single(None)
     assert (e.std, e.covariance, e.draws) == (None, None, None)
     with pytest.raises(AssertionError, match="pairs was called"):

@@ -19,7 +19,7 @@ FORMAT = "gplens explanation"
 VERSION = 2
 """Version 1 has no checksum. Its files are read, with a warning."""
 OF_SPREAD = {"std": "std", "std_error": "std_error", "covariance": "covariance", "draws": "draws"}
-OF_SPREAD["spread_converged"] = "converged"
+OF_SPREAD |= {"spread_error": "error", "spread_converged": "converged"}
 """Names of the spread's tensors in a file, and in the spread."""
 CODES = {"inputs": "input_codes", "baseline": "baseline_codes"}
 """Names of the codes of labels in a file, by their part of the labels."""

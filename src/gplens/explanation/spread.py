@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
-from gplens.lines.units import power_of_two
+from gplens.lines.units import power_of_two, quotient
 
 Values = Float[Tensor, "b *c d"]
 ASK_FOR_DRAWS = "Pass explain(uncertainty=gplens.Samples(1000, seed=0))."
@@ -24,6 +24,8 @@ class Spread:
     """Posterior standard deviation of every attribution; None for a contrast whose spread is not known."""
     std_error: Float[Tensor, "b *c d"] | None = None
     """Monte Carlo error of std; None if std is exact."""
+    error: Float[Tensor, "b *c d"] | None = None
+    """Estimated quadrature error of std; None if there is no estimate."""
     covariance: Float[Tensor, "b *c d d"] | None = None
     """Posterior covariance of the attributions of an output; None unless asked for, and beside draws if float64 cannot
     hold the squares of the deviations."""
@@ -34,7 +36,7 @@ class Spread:
     gaussian: bool = False
     """Whether the attributions are exactly Gaussian: those of a latent function, or through the identity link."""
     converged: Bool[Tensor, " b"] | None = None
-    """Whether deviations and covariances met the tolerance, apart from their Monte Carlo error; that of the values is
+    """Whether deviations and covariances met their tolerance, apart from their Monte Carlo error; that of the values is
     `Explanation.converged`."""
 
     @property
@@ -62,8 +64,9 @@ class Spread:
             return self
         if all(len(group) == 1 for group in columns):
             order = [group[0] for group in columns]
-            std, std_error = (None if part is None else part[..., order] for part in (self.std, self.std_error))
-            return replace(self, std=std, std_error=std_error, **self._summed(columns))
+            by_feature = {"std": self.std, "std_error": self.std_error, "error": self.error}
+            chosen = {name: None if part is None else part[..., order] for name, part in by_feature.items()}
+            return replace(self, **chosen, **self._summed(columns))
         if self.covariance is None and (self.draws is None or not self.joint_draws):
             raise ValueError(
                 "expected covariances or joint draws for the standard deviation of a group of features, got neither. "
@@ -71,9 +74,19 @@ class Spread:
             )
         summed = self._summed(columns)
         if summed["covariance"] is None:
-            return replace(self, **summed, **_deviations(summed["draws"]))
+            return replace(self, error=None, **summed, **_deviations(summed["draws"]))
         std = summed["covariance"].diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt()  # below zero is rounding
-        return replace(self, **summed, std=std, std_error=None)
+        return replace(self, **summed, std=std, std_error=None, error=self._error_of_groups(columns, std))
+
+    def _error_of_groups(self, columns: Sequence[list[int]], std: Values) -> Values | None:
+        """An error e_k of each deviation s_k changes the covariance of k and l by no more than e_k s_l + e_l s_k."""
+        if self.error is None or self.std is None:
+            return None
+        parts = [(self.error[..., group].sum(-1), self.std[..., group].sum(-1)) for group in columns]
+        unit = power_of_two(std.amax(-1))
+        changes = torch.stack([(e / unit) * (s / unit) for e, s in parts], -1)
+        scaled = std / unit[..., None]
+        return unit[..., None] * quotient(changes, torch.maximum(scaled, changes.sqrt()))
 
     def _summed(self, columns: Sequence[list[int]]) -> dict[str, Any]:
         """Covariances and draws of sums over groups of features."""
@@ -90,7 +103,7 @@ class Spread:
         if self.draws is None or not self.joint_draws:
             return None
         draws = self.draws[:, :, i] - self.draws[:, :, j]
-        return replace(self, covariance=None, draws=draws, gaussian=False, **_deviations(draws))
+        return replace(self, error=None, covariance=None, draws=draws, gaussian=False, **_deviations(draws))
 
     def interval(self, values: Values, level: float) -> tuple[Values, Values]:
         """The central interval of posterior probability `level`: quantiles of draws, or of a Gaussian that is exact."""

@@ -83,6 +83,16 @@ class Between:
             lambda H, full: factor * self.by_both_sum(H, full=full),
         )
 
+    def pulled_back(self, W: Float[Tensor, "d e"]) -> "Between":
+        """Derivatives in x, if these are derivatives in x W."""
+        return Between(
+            self.values,
+            lambda: self.by_x @ W.T,
+            lambda: self.by_y @ W.T,
+            lambda full: _pulled_back(self.by_both(True), W, full),
+            lambda H, full: _pulled_back(self.by_both_sum(H, full=True), W, full),
+        )
+
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Between":
         """A kernel of the features `dims` as one of all features; the derivatives in the others are zero."""
         return Between(
@@ -107,6 +117,14 @@ def embed_matrix(
         return embedded
     embedded = embed(embedded.mT, dims, features).mT
     return embedded if full else embedded.diagonal(dim1=-2, dim2=-1)
+
+
+def _pulled_back(
+    matrix: Float[Tensor, "*pairs e e"], W: Float[Tensor, "d e"], full: bool
+) -> Float[Tensor, "*larger d"]:
+    """W matrix W', or its diagonal."""
+    half = W @ matrix
+    return half @ W.T if full else (half * W).sum(-1)
 
 
 def _outer(left: Float[Tensor, "b q p d"], right: Float[Tensor, "b q p d"], full: bool) -> PairMatrix:

@@ -1,11 +1,15 @@
 """A latent function and its gradient at pairs of nodes, jointly Gaussian: what error bars are made of (MATH 5)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from gplens.lines.between import Between
+from gplens.lines.line import Line
 
 
 @final
@@ -83,3 +87,72 @@ class Pairs:
         left = self.left.with_jitter(jitter)
         right = left if self.square else self.right.with_jitter(jitter)
         return Pairs(left, right, self.c, self.c_k, self.c_l, self.gradient_sum, self.gradients)
+
+    def as_between(self) -> Between:
+        """The same covariances as those of a prior."""
+        return Between(
+            self.c,
+            lambda: self.c_k.transpose(1, 2),
+            lambda: self.c_l,
+            self.gradients,
+            self.gradient_sum,
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SplitPairs:
+    """One latent function at the nodes of b lines, with covariances  c = prior - fitted  (5.13).
+
+    The fitted part is as smooth along a line as the posterior mean, and is interpolated from these nodes. The prior has
+    a ridge where two nodes meet if the kernel is rough; it is evaluated where it is needed.
+    """
+
+    at: NodeMarginals
+    jitter: Float[Tensor, "b q"]
+    """The part of v that no two nodes share."""
+    c: Float[Tensor, "b q p"]
+    """The fitted part of Cov(f_q, f_p)."""
+    c_l: Float[Tensor, "b q p d"]
+    """The fitted part of Cov(f_q, d_l f_p)."""
+    gradient_sum: Callable[[Float[Tensor, "b q p"], bool], Float[Tensor, "b d *d"]]
+    """(H, full) -> sum_qp H_qp times the fitted part of Cov(d_k f_q, d_l f_p), for k = l unless full."""
+    prior: Callable[[Line, Line], Between]
+    """The covariances of the prior between other nodes of the same lines."""
+
+    @staticmethod
+    def unsplit(pairs: Pairs, prior: Callable[[Line, Line], Between]) -> "SplitPairs":
+        """With everything in the prior, for a process that does not say what is fitted."""
+        at, zero = pairs.left, torch.zeros_like(pairs.c)
+        none = zero.new_zeros(())
+
+        def nothing(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
+            return none.expand(len(H), *at.m_k.shape[2:] * (2 if full else 1))
+
+        return SplitPairs(at, at.v - pairs.c.diagonal(dim1=1, dim2=2), zero, none.expand_as(pairs.c_l), nothing, prior)
+
+    def combined(self, weight: float, other: "SplitPairs", other_weight: float) -> "SplitPairs":
+        """Those of weight f + other_weight f', for independent f and f'."""
+        a, b = weight**2, other_weight**2
+        factor, other_factor = self.c.new_tensor(a), self.c.new_tensor(b)
+        return SplitPairs(
+            self.at.combined(weight, other.at, other_weight),
+            a * self.jitter + b * other.jitter,
+            a * self.c + b * other.c,
+            a * self.c_l + b * other.c_l,
+            lambda H, full: a * self.gradient_sum(H, full) + b * other.gradient_sum(H, full),
+            lambda left, right: self.prior(left, right).scaled(factor) + other.prior(left, right).scaled(other_factor),
+        )
+
+    def with_jitter(self, jitter: float) -> "SplitPairs":
+        """With a variance added that no two nodes share."""
+        return replace(self, at=self.at.with_jitter(jitter), jitter=self.jitter + jitter)
+
+    def pulled_back(self, W: Float[Tensor, "d e"], prior: Callable[[Line, Line], Between]) -> "SplitPairs":
+        """Gradients in x, if these are gradients in x W; with the prior in x."""
+
+        def gradient_sum(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
+            half = W @ self.gradient_sum(H, True)
+            return half @ W.T if full else (half * W).sum(2)
+
+        return SplitPairs(self.at.pulled_back(W), self.jitter, self.c, self.c_l @ W.T, gradient_sum, prior)

@@ -1,16 +1,17 @@
 """Outputs that are linear mixes of latent functions, such as those of a linear model of coregionalisation (MATH 1)."""
 
-from functools import reduce
-from typing import final
+from typing import TypeVar, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.lines.pairs import Pairs
+from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals, Process, Sources
+
+AnyPairs = TypeVar("AnyPairs", Pairs, SplitPairs)
 
 
 @final
@@ -61,11 +62,17 @@ class Mix(Process):
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """The weighted sum of the independent latent functions."""
-        first, *others = [self.base.pairs(left, right, i) for i in range(self.base.latents)]
+        return self._mixed([self.base.pairs(left, right, i) for i in range(self.base.latents)], latent)
+
+    def split_pairs(self, line: Line, latent: int) -> SplitPairs:
+        return self._mixed([self.base.split_pairs(line, i) for i in range(self.base.latents)], latent)
+
+    def _mixed(self, parts: list[AnyPairs], latent: int) -> AnyPairs:
+        first, *others = parts
         weight, *other_weights = self.weights[latent].tolist()
         total = first.combined(weight, first, 0.0)
-        terms = zip(others, other_weights, strict=True)
-        total = reduce(lambda pairs, term: pairs.combined(1.0, *term), terms, total)
+        for part, other_weight in zip(others, other_weights, strict=True):
+            total = total.combined(1.0, part, other_weight)
         return total.with_jitter(self.jitter)
 
     def select(self, latents: tuple[int, ...]) -> "Mix":

@@ -12,10 +12,10 @@ from torch import Tensor
 from gplens.kernels import Kernel
 from gplens.kernels.kernel import check_kernel
 from gplens.lines.line import Line
-from gplens.lines.pairs import Pairs
+from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.quadratic import Quadratic
 from gplens.means import ConstantMean, Mean
-from gplens.processes.posterior_along import PosteriorMarginals, posterior_pairs
+from gplens.processes.posterior_along import PosteriorMarginals, posterior_pairs, posterior_split_pairs
 from gplens.processes.process import Process
 
 
@@ -149,6 +149,9 @@ class Posterior(Process):
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         return posterior_pairs(self, left, right, latent)
+
+    def split_pairs(self, line: Line, latent: int) -> SplitPairs:
+        return posterior_split_pairs(self, line, latent)
 
     def select(self, latents: tuple[int, ...]) -> "Posterior":
         index, means = list(latents), [self.means[i] for i in latents]

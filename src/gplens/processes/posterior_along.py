@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line, Section
-from gplens.lines.pairs import NodeMarginals, Pairs
+from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.lines.pull_back import Form, Weights
 from gplens.lines.quadratic import Quadratic, QuadraticProduct
 from gplens.processes.process import Marginals
@@ -113,6 +113,20 @@ class _LatentNodes:
         m_k = by_beta + at.prior_means[self.latent].by_node(ones)[:, 0]
         v_k = by_A_k + at.prior_variance.by_node(ones)[:, 0]
         return NodeMarginals(at.m[:, self.latent], at.v[:, self.latent], m_k, v_k)
+
+
+def posterior_split_pairs(posterior: "Posterior", line: Line, latent: int) -> SplitPairs:
+    """(5.13) at the nodes of a line: k A k apart from the prior."""
+    nodes, kernel, support = _LatentNodes(posterior.along(line), latent), posterior.kernel, posterior.support
+    at, A = nodes.node_marginals(), nodes.A
+    return SplitPairs(
+        at,
+        torch.full_like(at.v, posterior.jitter),
+        (nodes.w * A.s) @ nodes.w.mT,
+        nodes.slopes(nodes.A_k),
+        lambda H, full: kernel.fold(line, line, support, H, A, full=full),
+        kernel.between,
+    )
 
 
 def posterior_pairs(posterior: "Posterior", left: Line, right: Line, latent: int) -> Pairs:

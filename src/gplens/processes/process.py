@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.lines.pairs import Pairs
+from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 
 CUTS = 256
@@ -81,6 +81,15 @@ class Process(ABC):
     @abstractmethod
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """One latent function and its gradient at the nodes of two lines that lie on one line in each row."""
+
+    def split_pairs(self, line: Line, latent: int) -> SplitPairs:
+        """The same for the nodes of one line, with what is fitted apart from the prior; error bars are made of it.
+
+        Here nothing counts as fitted, and `pairs` is called at all nodes of the integrand.
+        """
+        return SplitPairs.unsplit(
+            self.pairs(line, line, latent), lambda left, right: self.pairs(left, right, latent).as_between()
+        )
 
     @abstractmethod
     def select(self, latents: tuple[int, ...]) -> "Process":

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.lines.pairs import Pairs
+from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals, Process, Sources
 
@@ -57,6 +57,10 @@ class Stack(Process):
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         part, index = self._part(latent)
         return part.pairs(left, right, index)
+
+    def split_pairs(self, line: Line, latent: int) -> SplitPairs:
+        part, index = self._part(latent)
+        return part.split_pairs(line, index)
 
     def select(self, latents: tuple[int, ...]) -> Process:
         parts = [part.select((index,)) for part, index in map(self._part, latents)]

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gplens.lines.between import Between
 from gplens.lines.line import Line
-from gplens.lines.pairs import Pairs
+from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals, Process, Sources
 
@@ -136,6 +137,15 @@ class Transformed(Process):
         marginals, c_k = inner.left.pulled_back(W), inner.c_k @ W.T
         right_marginals, c_l = (marginals, c_k) if inner.square else (inner.right.pulled_back(W), inner.c_l @ W.T)
         return Pairs(marginals, right_marginals, inner.c, c_k, c_l, gradient_sum, gradients)
+
+    def split_pairs(self, line: Line, latent: int) -> SplitPairs:
+        inner, W = self.base.split_pairs(self._line(line), latent), self.W
+
+        def prior(left: Line, right: Line) -> Between:
+            base_left = self._line(left)
+            return inner.prior(base_left, base_left if right is left else self._line(right)).pulled_back(W)
+
+        return inner.pulled_back(W, prior)
 
     def select(self, latents: tuple[int, ...]) -> "Transformed":
         return Transformed.through(self.base.select(latents), self.map)

@@ -9,7 +9,7 @@ from torch import Tensor
 from gplens.expectations.expectation import HyperparameterDraws
 from gplens.expectations.hyperparameters import averages
 from gplens.explanation.spread import Spread
-from gplens.lines.units import power_of_two
+from gplens.lines.units import power_of_two, quotient
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import attribute
 from gplens.paths.integrand import Question
@@ -58,9 +58,15 @@ def _pooled(spread: Spread, values: Float[Tensor, "b c d"], counts: tuple[int, .
     if error is not None:
         pooled = (M**2 @ ((spread.std / unit) * (error / unit)) ** 2).sqrt()
         error = unit * torch.where(scaled > 0, pooled / scaled, 0.0)
+    quadrature = spread.error
+    if quadrature is not None:  # s e for each draw, of which s^2 is the variance
+        pooled = M @ ((spread.std + quadrature) / unit * (quadrature / unit))
+        quadrature = unit * quotient(pooled, scaled)
     if covariance is not None:
         covariance = torch.einsum("oc,bckl->bokl", M, covariance + deviation[..., None] * deviation[..., None, :])
     if samples is not None and isinstance(request, Samples):
         by_output = samples.split(list(counts), dim=2)
         samples = torch.stack([part.flatten(1, 2)[:, : request.count] for part in by_output], dim=2)
-    return replace(spread, std=std, std_error=error, covariance=covariance, draws=samples, gaussian=False)
+    return replace(
+        spread, std=std, std_error=error, error=quadrature, covariance=covariance, draws=samples, gaussian=False
+    )

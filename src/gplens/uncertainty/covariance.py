@@ -1,21 +1,22 @@
 """Cov(IG_k, IG_l) of paths, by quadrature over pairs of their points (MATH 5.1, 5.2)."""
 
-from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.link import Link
+from gplens.expectations.link import Link, PairMoments
+from gplens.lines.between import Between
 from gplens.lines.line import Line
-from gplens.lines.pairs import NodeMarginals, Pairs
+from gplens.lines.pairs import NodeMarginals, SplitPairs
 from gplens.lines.units import power_of_two
-from gplens.paths.panels import gain, gauss_kronrod, gauss_legendre
 from gplens.processes.process import Process
+from gplens.uncertainty.grid import Grid
 
 Matrix = Float[Tensor, "b d *d"]
 """A matrix over pairs of features, or its diagonal."""
+Unit = Float[Tensor, " b"]
 
 
 def covariance(
@@ -23,141 +24,108 @@ def covariance(
     latent: int,
     link: Link,
     x0: Float[Tensor, "#b d"],
-    x: Float[Tensor, "b d"],
-    values: Float[Tensor, "b d"],
-    order: int,
+    d: Float[Tensor, "b d"],
+    grid: Grid,
+    unit: Unit | None,
     *,
     full: bool,
-) -> tuple[Matrix, Matrix, Float[Tensor, " b"]]:
-    """d_k d_l sum_qp w_q w_p (5.1) - IG_k IG_l  (5.2) at Kronrod's nodes, its estimated error, and their unit.
+) -> tuple[Matrix, Unit]:
+    """d_k d_l sum_qp W_qp ((5.1) - E[d_k g] E[d_l' g])  (5.2), in units of unit^2, and the unit, if it is not given.
 
-    Both are in units of unit^2, because the squares of very small and very large attributions are lost.
-
-    The error is the distance to the result at Gauss's nodes, times the gain of Kronrod's nodes on the attributions
-    `values`, which are known  (5.14a).
+    The squares of very small and very large attributions are lost otherwise.
     """
-    d, (t, w, _) = x - x0, map(torch.as_tensor, gauss_kronrod(order))
-    gauss = map(torch.as_tensor, gauss_legendre(order))
-    grid = _grid(process, x0, d, t, w)
-    pairs = process.pairs(grid.left, grid.right, latent)
-    unit = _unit(link, pairs.left, grid)
-    fine, fine_first = _scaled_covariance(pairs, link, grid, unit, full=full)
-    grid = _grid(process, x0, d, *gauss)
-    pairs = process.pairs(grid.left, grid.right, latent)
-    coarse, coarse_first = _scaled_covariance(pairs, link, grid, unit, full=full)
-    scaled = values / unit[:, None]
-    fine_miss, coarse_miss = ((d * first - scaled).abs().amax(1) for first in (fine_first, coarse_first))
-    part = gain(fine_miss, coarse_miss, coarse_miss, smooth=process.smooth).view(-1, *[1] * (fine.ndim - 1))
-    outer = d[:, :, None] * d[:, None] if full else d**2
-    error = coarse.sub_(fine).mul_(outer).abs_().mul_(part)
-    return fine.mul_(outer), error, unit
+    split = process.split_pairs(Line(x0, d, grid.latent), latent)
+    line = Line(x0, d, grid.t)
+    prior = split.prior(line, line)
+    at, c = _at_nodes(split, prior, grid)
+    unit = _unit(link, at) if unit is None else unit
+    E = link.scaled_pair_moments(at.m, at.v, c, unit)
+    H = grid.W * E.E11
+    total = prior.by_both_sum(H, full=full) - split.gradient_sum(grid.gathered_pairs(H), full)  # (5.14a)
+    if link.needs_variance:  # else g is linear, and (5.1) is E11 c_kl' beyond the product of the means
+        fitted = _interpolated_slopes(split.c_l, grid)
+        c_l = torch.sub(prior.by_y.mT, fitted, out=fitted)
+        total = _with_other_terms(total, at, c_l, _Weighted.of(grid, E), _slopes(link, at, unit), grid, full=full)
+    if not full:
+        return d**2 * total, unit
+    return (total + total.mT).div_(2).mul_(d[:, :, None] * d[:, None]), unit
 
 
-def _unit(link: Link, at: NodeMarginals, grid: "_Grid") -> Float[Tensor, " b"]:
+def _at_nodes(split: SplitPairs, prior: Between, grid: Grid) -> tuple[NodeMarginals, Float[Tensor, "b f f"]]:
+    """Marginals and covariances at the nodes of the integrand.
+
+    v is taken from c, so that the two belong to one Gaussian apart from the error of the interpolation. What this error
+    takes beyond v >= 0 and |c| <= sqrt(v v') is cut off; it is part of the stated error of the result.
+    """
+    c = prior.values - grid.interpolated_pairs(split.c)  # (5.14)
+    v = (c.diagonal(dim1=1, dim2=2) + grid.interpolated(split.jitter)).clamp(min=0)
+    sd = v.sqrt()
+    bound = sd[:, :, None] * sd[:, None]
+    m_k, v_k = (grid.interpolated(part.mT).mT for part in (split.at.m_k, split.at.v_k))
+    return NodeMarginals(grid.interpolated(split.at.m), v, m_k, v_k), torch.minimum(torch.maximum(c, -bound), bound)
+
+
+def _interpolated_slopes(c_l: Float[Tensor, "b n n d"], grid: Grid) -> Float[Tensor, "b f d f"]:
+    """Cov(f_q, d_l f_p) from pairs of latent nodes to all pairs of nodes, with the axis p last."""
+    b, n, _, d = c_l.shape
+    half = grid.interpolated(c_l.permute(0, 3, 2, 1).reshape(b, d * n, n))  # (b, d p, f)
+    return grid.interpolated(half.mT.reshape(b, -1, d, n))
+
+
+def _unit(link: Link, at: NodeMarginals) -> Unit:
     """The largest E g' or sd E g'' on each path."""
     _, slope, curvature = link.moments(at.m, at.v)
-    size = torch.maximum(slope.abs(), curvature.abs() * at.v.sqrt()).amax(1)
-    return power_of_two(size.unflatten(0, (-1, grid.group)).amax(1))
+    return power_of_two(torch.maximum(slope.abs(), curvature.abs() * at.v.sqrt()).amax(1))
 
 
-def _scaled_covariance(
-    pairs: Pairs, link: Link, grid: "_Grid", unit: Float[Tensor, " b"], *, full: bool
-) -> tuple[Matrix, Float[Tensor, "b d"]]:
-    """The covariance of IG_k / d_k and IG_l / d_l on a grid of pairs, and IG_k / d_k itself, in units."""
-    weights, units = grid.double.expand_as(pairs.c), unit.repeat_interleave(grid.group)
-    second = grid.sum_of_paths(_second_moment(pairs, _PairMoments.of(link, pairs, units), weights, full=full))
-    first = grid.sum_of_paths(_first_moment(pairs.left, link, grid.single, units))
-    if not full:
-        return second - first**2, first
-    second = (second + second.mT).div_(2)
-    return second.sub_(first[:, :, None] * first[:, None]), first
+def _slopes(link: Link, at: NodeMarginals, unit: Unit) -> Float[Tensor, "b f d"]:
+    """d_k E g(f) = E g' m_k + 1/2 E g'' v_k  (4.1), in units."""
+    _, slope, curvature = ((part / unit[:, None])[..., None] for part in link.moments(at.m, at.v))
+    return slope * at.m_k + curvature / 2 * at.v_k
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class _Grid:
-    """Pairs of nodes, in `group` rows for each path, and their weights."""
+class _Weighted(NamedTuple):
+    """The moments E_ij of the pairs, times their weights."""
 
-    left: Line
-    right: Line
-    single: Float[Tensor, "r q"]
-    """Weights of the left nodes; their sums are integrals over the path."""
-    double: Float[Tensor, "r q p"]
-    """Weights of the pairs; their sums are integrals over the unit square."""
-    group: int
-
-    def sum_of_paths(self, rows: Float[Tensor, "r *rest"]) -> Float[Tensor, "b *rest"]:
-        """The sums over the rows that belong to a path."""
-        return rows.unflatten(0, (-1, self.group)).sum(1)
-
-
-def _grid(process: Process, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], t: Tensor, w: Tensor) -> _Grid:
-    """All pairs of the nodes; or, if the kernel has a kink at t = t', each node with nodes t' = t s below it (5.14).
-
-    The second grid is counted twice, by symmetry, and has the kink on its edge.
-    """
-    q, b = len(t), len(d)
-    if process.smooth:
-        line = Line(x0, d, t.expand(b, -1))
-        return _Grid(line, line, w[None], w[None, :, None] * w, 1)
-    x0 = x0.repeat_interleave(q, 0) if len(x0) > 1 else x0
-    d = d.repeat_interleave(q, 0)
-    left, right = Line(x0, d, t.repeat(b)[:, None]), Line(x0, d, (t[:, None] * t).repeat(b, 1))
-    double = 2 * (t * w)[:, None] * w
-    return _Grid(left, right, w.repeat(b)[:, None], double.repeat(b, 1)[:, None], q)
-
-
-def _first_moment(
-    at: NodeMarginals, link: Link, w: Float[Tensor, "#b q"], unit: Float[Tensor, " b"]
-) -> Float[Tensor, "b d"]:
-    """IG_k / d_k at the same nodes: sum_q w_q (E g' m_k + 1/2 E g'' v_k)  (4.1)."""
-    _, slope, curvature = (part / unit[:, None] for part in link.moments(at.m, at.v))
-    by_m, by_v = (w * slope)[:, None], (w * curvature / 2)[:, None]
-    return (by_m @ at.m_k + by_v @ at.v_k)[:, 0]
-
-
-@final
-class _PairMoments(NamedTuple):
-    """E_ij of the pairs; unlike those of a link, left and right nodes need not be the same."""
-
-    E11: Float[Tensor, "b q p"]
-    E12: Float[Tensor, "b q p"]
-    E21: Float[Tensor, "b q p"]
-    E13: Float[Tensor, "b q p"]
-    E31: Float[Tensor, "b q p"]
-    E22: Float[Tensor, "b q p"]
+    E11: Float[Tensor, "b f f"]
+    E12: Float[Tensor, "b f f"]
+    E21: Float[Tensor, "b f f"]
+    E31: Float[Tensor, "b f f"]
+    E22: Float[Tensor, "b f f"]
 
     @staticmethod
-    def of(link: Link, pairs: Pairs, unit: Float[Tensor, " b"]) -> "_PairMoments":
-        """The moments of g/unit between all nodes, restricted to those between left and right."""
-        if pairs.square:
-            E = link.scaled_pair_moments(pairs.left.m, pairs.left.v, pairs.c, unit)
-            return _PairMoments(E.E11, E.E12, E.E12.mT, E.E13, E.E13.mT, E.E22)
-        x, y, (_, q, p) = pairs.left, pairs.right, pairs.c.shape
-        m, v = torch.cat([x.m, y.m], dim=1), torch.cat([x.v, y.v], dim=1)
-        c = torch.zeros(len(m), q + p, q + p, dtype=m.dtype)
-        c[:, :q, q:], c[:, q:, :q] = pairs.c, pairs.c.mT
-        E = link.scaled_pair_moments(m, v, c, unit)
-        across = [part[:, :q, q:] for part in E]
-        back = [part[:, q:, :q].mT for part in E]
-        return _PairMoments(across[0], across[1], back[1], across[2], back[2], across[3])
+    def of(grid: Grid, E: PairMoments) -> "_Weighted":
+        W = grid.W
+        return _Weighted(W * E.E11, W * E.E12, W * E.E12.mT, W * E.E13.mT, W * E.E22)
 
 
-def _second_moment(pairs: Pairs, E: _PairMoments, w: Float[Tensor, "b q p"], *, full: bool) -> Matrix:
-    """sum_qp w_qp (5.1): the terms with m_k and v_k, those with m_l' and v_l', then c_k c_l' and c_kl'."""
-    x, y, c_k, c_l = pairs.left, pairs.right, pairs.c_k, pairs.c_l
-    weighted = _PairMoments(*(w * part for part in E))
-    by_m = weighted.E11 @ y.m_k + weighted.E12 @ y.v_k / 2 + _weighted_sum(weighted.E21, c_l)
-    by_v = weighted.E21 @ y.m_k / 2 + weighted.E22 @ y.v_k / 4 + _weighted_sum(weighted.E31, c_l) / 2
-    to_m, to_v = _weighted_sum(weighted.E12.mT, c_k), _weighted_sum(weighted.E13.mT, c_k) / 2
-    products = [(x.m_k, by_m), (x.v_k, by_v), (to_m, y.m_k), (to_v, y.v_k)]
-    products += [((weighted.E22[..., None] * c_k.transpose(1, 2)).flatten(1, 2), c_l.flatten(1, 2))]
-    total = pairs.gradient_sum(weighted.E11, full)
+def _with_other_terms(
+    total: Matrix,
+    at: NodeMarginals,
+    c_l: Float[Tensor, "b f d f"],
+    E: _Weighted,
+    slopes: Float[Tensor, "b f d"],
+    grid: Grid,
+    *,
+    full: bool,
+) -> Matrix:
+    """The terms of (5.1) other than c_kl', less the product of the means.
+
+    The weights are symmetric, so that the terms with c_k are the transposes of those with c_l'.
+    """
+    m_k, v_k = at.m_k, at.v_k
+    by_m, by_v = (c_l @ torch.stack([E.E21, E.E31 / 2], dim=3)).unbind(3)  # sums over the nodes of the gradient
+    products = [
+        (m_k, E.E11 @ m_k + E.E12 @ v_k / 2 + by_m),
+        (v_k, E.E21 @ m_k / 2 + E.E22 @ v_k / 4 + by_v),
+        (by_m, m_k),
+        (by_v, v_k),
+        (slopes, -(grid.W @ slopes)),
+    ]
     for a, b in products:
         total = torch.baddbmm(total, a.mT, b) if full else total + (a * b).sum(1)
-    return total
-
-
-def _weighted_sum(weights: Float[Tensor, "b p q"], c: Float[Tensor, "b p q d"]) -> Float[Tensor, "b p d"]:
-    """The weighted sum over the nodes at which the gradient is taken."""
-    return (weights[:, :, None] @ c)[:, :, 0]
+    weighted, c_k = E.E22[:, :, None] * c_l, c_l.permute(0, 3, 2, 1)  # Cov(d_k f_q, f_p) at [q, k, p]
+    if not full:
+        return total + (weighted * c_k).sum((1, 3))
+    return torch.baddbmm(total, c_k.transpose(1, 2).flatten(2), weighted.transpose(1, 2).flatten(2).mT)

@@ -37,7 +37,9 @@ def _draw(
         return mean + paths.variance(weights).sqrt() * rest
     covariance = paths.covariance(weights).flatten(3, 4).flatten(1, 2)
     size, vectors = torch.linalg.eigh(covariance)
-    scaled = vectors * size.clamp(min=0).sqrt()[:, None] @ vectors.mT  # semi-definite: below zero is rounding
+    scaled = (
+        vectors * size.clamp(min=0).sqrt()[:, None] @ vectors.mT
+    )  # semi-definite: below zero is rounding, or what averages miss (5.15a)
     certain = covariance.diagonal(dim1=1, dim2=2) == 0
     scaled = scaled.masked_fill(certain[..., None], 0.0)  # no rounding in features that do not matter
     return mean + (scaled @ rest.flatten(1)[..., None])[..., 0].view_as(mean)

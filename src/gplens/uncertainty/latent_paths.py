@@ -1,5 +1,6 @@
 """Latent functions on a path as Gaussian vectors, and the attribution given them, which is Gaussian too (MATH 5.15)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
@@ -13,8 +14,8 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
 from gplens.lines.units import power_of_two
 from gplens.paths.integrand import Question
-from gplens.paths.panels import gauss_kronrod
 from gplens.processes.process import Process, Sources
+from gplens.uncertainty.draw_nodes import AveragedPrior, DrawNodes
 
 RANK = 1e-13
 """Eigenvalues of the covariance of a path below this part of the largest are rounding."""
@@ -29,23 +30,34 @@ class LatentPath:
 
     pairs: Pairs
     """Of the nodes of a single line with themselves."""
-    full: bool
-    """Whether covariances between different features are computed."""
     U: Float[Tensor, "q r"]
     G: Float[Tensor, "q r d"]
-    """Cov(d_k f_q, xi_r)."""
+    """Cov(d_k f_q, xi_r), with d_k f averaged around the nodes if f is rough."""
+    gradients: Float[Tensor, "q q d *d"]
+    """Cov(d_k f_q, d_l f_p), averaged likewise; for k = l unless covariances are asked for."""
+    full: bool
+    coarse: "Callable[[], LatentPath] | None" = None
+    """The same path with averages for the coarser rule; None if there is nothing to average."""
 
     @staticmethod
-    def of(process: Process, latent: int, line: Line, *, full: bool) -> "LatentPath":
+    def of(process: Process, latent: int, line: Line, nodes: DrawNodes, *, full: bool) -> "LatentPath":
         """Through the eigenvectors of the covariance of f at the nodes."""
         pairs = process.pairs(line, line, latent)
         size, vectors = torch.linalg.eigh(pairs.c[0])
         vectors = vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()  # whatever the units
         kept = size > RANK * size[-1]
         root = size[kept].sqrt()
-        c_k = pairs.c_k[0].transpose(0, 1)  # Cov(d_k f_q, f_p) at [q, p]
-        G = torch.einsum("qpd,pr->qrd", c_k, vectors[:, kept] / root)
-        return LatentPath(pairs, full, vectors[:, kept] * root, G)
+        by_xi, c_k, gradients = vectors[:, kept] / root, pairs.c_k[0].transpose(0, 1), pairs.gradients(full)[0]
+
+        def corrected(correction: AveragedPrior) -> LatentPath:
+            G = torch.einsum("qpd,pr->qrd", c_k + correction.c_k, by_xi)
+            return LatentPath(pairs, vectors[:, kept] * root, G, gradients + correction.gradients, full)
+
+        if nodes.grid is None:
+            return LatentPath(pairs, vectors[:, kept] * root, torch.einsum("qpd,pr->qrd", c_k, by_xi), gradients, full)
+        prior = process.split_pairs(line, latent).prior
+        path = corrected(AveragedPrior.of(nodes, prior, line, full=full, coarse=False))
+        return replace(path, coarse=lambda: corrected(AveragedPrior.of(nodes, prior, line, full=full, coarse=True)))
 
     def jitter(self) -> Float[Tensor, " q"]:
         """The variance that no two nodes share."""
@@ -65,7 +77,7 @@ class LatentPath:
     def remainder(self) -> Float[Tensor, "q q d *d"]:
         """Cov(d_k f_q, d_l f_p given f at the nodes), the same for all draws; its diagonal k = l unless full."""
         indices = "qrk,prl->qpkl" if self.full else "qrk,prk->qpk"
-        return self.pairs.gradients(self.full)[0] - torch.einsum(indices, self.G, self.G)
+        return self.gradients - torch.einsum(indices, self.G, self.G)
 
 
 @final
@@ -90,19 +102,25 @@ class PathDraws:
     def on(
         question: Question, x0: Float[Tensor, " d"], x: Float[Tensor, " d"], order: int, *, full: bool
     ) -> "PathDraws":
-        """At 2 order + 1 nodes."""
-        t, w, gauss = (torch.as_tensor(part) for part in gauss_kronrod(order))
-        line, sources = Line(x0[None], (x - x0)[None], t[None]), Sources.of(question.process)
-        count = sources.process.latents
-        latents = tuple(LatentPath.of(sources.process, i, line, full=full) for i in range(count))
-        rule, mix, one = (x - x0, w, gauss), (sources.weights, sources.jitter), w.new_ones(len(question.outputs))
+        """At 2 order + 1 nodes of each panel."""
+        path, sources = Line(x0[None], (x - x0)[None], x.new_zeros(1, 0)), Sources.of(question.process)
+        process = sources.process
+        nodes = DrawNodes.on(float(process.length(path)), order, smooth=process.smooth)
+        line = replace(path, t=nodes.t[None])
+        latents = tuple(LatentPath.of(process, i, line, nodes, full=full) for i in range(process.latents))
+        rule, mix, one = (
+            (x - x0, nodes.w, nodes.gauss),
+            (sources.weights, sources.jitter),
+            nodes.w.new_ones(len(question.outputs)),
+        )
         paths = PathDraws(latents, question.expectation, question.outputs, *rule, *mix, one)
         m = torch.stack([latent.pairs.left.m[0] for latent in latents])[None]
         return replace(paths, unit=power_of_two(paths._target_slopes(m).abs().amax((0, 2, 3))))
 
     def coarse(self) -> "PathDraws":
         """The same draws, integrated by the Gauss nodes among the Kronrod nodes."""
-        return replace(self, w=self.gauss)
+        latents = tuple(latent if latent.coarse is None else latent.coarse() for latent in self.latents)
+        return replace(self, w=self.gauss, latents=latents)
 
     @property
     def dims(self) -> int:
@@ -133,7 +151,7 @@ class PathDraws:
         for i, latent in enumerate(self.latents):
             w = weights[:, :, i]
             total = total + torch.einsum("soqp,qpd->sod", w[..., None] * w[..., None, :], latent.remainder)
-        return (self.d**2 * total).clamp(min=0)  # a variance: below zero is rounding
+        return (self.d**2 * total).clamp(min=0)  # below zero is rounding, or what averages miss (5.15a)
 
     def covariance(self, weights: Float[Tensor, "s o l q"]) -> Float[Tensor, "s o d o d"]:
         """Cov[IG given the paths] between all outputs and features."""

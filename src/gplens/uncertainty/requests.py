@@ -2,13 +2,17 @@
 
 import operator
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
 
-from gplens.adapters.numbers import as_int
+from gplens.adapters.numbers import as_float, as_int
 
+TOLERANCE = 1e-3
+"""Error bars to the digits that people read."""
+FINEST = 1e-13
+"""Below this a tolerance asks for digits that float64 does not have."""
 SEEDS = 2**62
 """Above this, seed and row together may be more than torch's generator takes."""
 
@@ -20,6 +24,11 @@ class Uncertainty(ABC):
     @abstractmethod
     def covariances(self) -> bool:
         """Whether covariances between features are computed."""
+
+    @property
+    def accuracy(self) -> float:
+        """The tolerance of standard deviations."""
+        return TOLERANCE
 
     def for_groups(self) -> "Uncertainty":
         """What the deviations of groups of features require."""
@@ -33,7 +42,19 @@ class Uncertainty(ABC):
 @final
 @dataclass(frozen=True)
 class Diagonal(Uncertainty):
-    """The standard deviation of every attribution."""
+    """The standard deviation of every attribution.
+
+    The tolerance is the error of the deviations, relative to the largest one of an input and output.
+    """
+
+    tolerance: float | int = field(default=TOLERANCE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_tolerance(self, self.tolerance)
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.tolerance)
 
     @property
     def covariances(self) -> bool:
@@ -41,17 +62,35 @@ class Diagonal(Uncertainty):
 
     def for_groups(self) -> "Full":
         """The deviation of a sum needs the covariances of its terms."""
-        return Full()
+        return Full(tolerance=self.accuracy)
+
+    def plain(self) -> "Diagonal":
+        return Diagonal(tolerance=self.accuracy)
 
 
 @final
 @dataclass(frozen=True)
 class Full(Uncertainty):
-    """The covariance of all attributions of an output, and their standard deviations."""
+    """The covariance of all attributions of an output, and their standard deviations.
+
+    The tolerance is the error of the deviations, relative to the largest one of an input and output.
+    """
+
+    tolerance: float | int = field(default=TOLERANCE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_tolerance(self, self.tolerance)
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.tolerance)
 
     @property
     def covariances(self) -> bool:
         return True
+
+    def plain(self) -> "Full":
+        return Full(tolerance=self.accuracy)
 
 
 @final
@@ -83,3 +122,12 @@ class Samples(Uncertainty):
 
     def plain(self) -> "Samples":
         return Samples(operator.index(self.count), operator.index(self.seed), bool(self.joint))
+
+
+def _check_tolerance(request: Uncertainty, tolerance: Any) -> None:
+    number = as_float(tolerance)
+    if number is None or not FINEST <= number < 1:
+        raise ValueError(
+            f"{type(request).__name__}: expected a tolerance in [{FINEST:g}, 1), got {tolerance!r}; leave it out for "
+            f"{TOLERANCE:g}."
+        )

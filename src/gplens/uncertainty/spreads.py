@@ -4,28 +4,25 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from gplens.expectations.link import Link
 from gplens.explanation.spread import Spread
 from gplens.lines.line import Line
-from gplens.paths.blocks import numbers_on_pairs, rows_in_a_block
 from gplens.paths.integrand import Question
-from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.draws import check_size, deviations, draw
+from gplens.uncertainty.grid import REACH, first_level
 from gplens.uncertainty.latent_paths import PathDraws
+from gplens.uncertainty.refinement import Refinement
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
-ORDERS = (4, 5, 7, 10, 15, 22, 31, 47)
-"""Gauss nodes that are tried, with their Kronrod extension, until the two rules agree."""
-MATRICES = 10
-"""Matrices over pairs of features that a path holds at once: those of two rules, their parts and their error."""
+ORDERS = (4, 7, 10, 15, 22)
+"""Gauss nodes of a panel of the paths of draws, with their Kronrod extension: the first for attributions that are
+linear in the latent function, the second for those through a link, and one after the other where the deviations come
+from draws."""
 TINY = torch.finfo(torch.float64).tiny
 """Below this a number has no relative accuracy."""
-SHORT = (1.0, 1.4)
-"""The path lengths in lengthscales up to which the first two orders suffice for a tolerance of 1e-6. Recipe:
-scripts/kronrod_gain.py"""
 
 
 @final
@@ -74,24 +71,15 @@ class SpreadQuestion:
         """The spread of the attributions `values`, with an axis of outputs."""
         baselines = x0.expand_as(x)
         if self.closed_form:
-            spread, order = _closed_form(self, x, x0, values)
+            spread, order = _closed_form(self, x, x0), [ORDERS[0 if self.gaussian else 1]] * len(x)
         else:
             spread, order = _by_draws(self, x, baselines, values)
         if not isinstance(self.request, Samples):
             return replace(spread, gaussian=self.gaussian)
         if spread.draws is not None:
             return replace(spread, gaussian=self.gaussian, joint_draws=False)
-        rows = [self._draws(self.request, x[i], baselines[i], int(order[i]), i) for i in range(len(x))]
+        rows = [self._draws(self.request, x[i], baselines[i], order[i], i) for i in range(len(x))]
         return replace(spread, gaussian=self.gaussian, draws=torch.stack(rows), joint_draws=self.request.joint)
-
-    def first_orders(self, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Int[Tensor, " b"]:
-        """Where each path begins in ORDERS: the first two for short paths, then three Kronrod nodes a lengthscale."""
-        length, tolerance = (
-            self.question.process.length(Line(x0, x - x0, x.new_zeros(len(x), 0))),
-            self.question.tolerance,
-        )
-        short = [reach * (tolerance / 1e-6) ** (0.5 / order) for order, reach in zip(ORDERS, SHORT, strict=False)]
-        return torch.bucketize(length, length.new_tensor(short + [(2 * order + 1) / 3 for order in ORDERS[2:-1]]))
 
     def _draws(self, request: Samples, x: Tensor, x0: Tensor, order: int, row: int) -> Float[Tensor, "s o d"]:
         """The draws of one input; outputs that share no latent function are drawn one by one."""
@@ -105,30 +93,27 @@ class SpreadQuestion:
         return torch.cat(parts, dim=1)
 
 
-def _closed_form(
-    asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], values: Float[Tensor, "b o d"]
-) -> tuple[Spread, Int[Tensor, " b"]]:
-    """Covariances, or variances, with more nodes for the paths that need them; and the order of each path."""
-    full, process = asked.request.covariances, asked.question.process
+def _closed_form(asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Spread:
+    """Covariances, or variances, in blocks of rows with equally many panels."""
+    full, process, d = asked.request.covariances, asked.question.process, x - x0
     shape = (len(x), len(asked.question.outputs), *x.shape[1:] * (2 if full else 1))
-    std, covariances = x.new_empty(shape[:3]), x.new_empty(shape) if full else None
+    std, error, covariances = x.new_empty(shape[:3]), x.new_empty(shape[:3]), x.new_empty(shape) if full else None
     converged = torch.zeros(len(x), dtype=torch.bool)
-    level = asked.first_orders(x, x0)
-    for i, order in enumerate(ORDERS):
-        pending = (~converged & (level <= i)).nonzero()[:, 0]
-        numbers = numbers_on_pairs(process, 2 * order + 1) + (MATRICES * process.features**2 if full else 0)
-        for rows in pending.split(rows_in_a_block(numbers)) if len(pending) else ():
-            baselines = x0 if len(x0) == 1 else x0[rows]
-            result, error, unit = _covariances(asked, x[rows], baselines, values[rows], order, full=full)
-            converged[rows], level[rows] = _is_small(error, result, asked.question.tolerance), i
-            variances = result.diagonal(dim1=2, dim2=3) if full else result
-            std[rows] = unit[..., None] * variances.clamp(min=0).sqrt()  # below zero is rounding
-            if covariances is not None:
-                covariances[rows] = unit[..., None, None] * (unit[..., None, None] * result)
+    length = process.length(Line(x0, d, x.new_zeros(len(x), 0)))
+    panels = (length / REACH).ceil().clamp(min=1).long()
+    for count in panels.unique().tolist():
+        every_row = (panels == count).nonzero()[:, 0]
+        first = first_level(float(length[every_row].max()) / count, asked.request.accuracy)
+        refinement = Refinement(process, asked.question.outputs, asked.links, asked.request, count, first)
+        for rows in every_row.split(refinement.rows_in_a_block):
+            result = refinement.run(x0 if len(x0) == 1 else x0[rows], d[rows], length[rows])
+            std[rows], error[rows], converged[rows] = result.std, result.error, result.converged
+            if covariances is not None and result.covariance is not None:
+                covariances[rows] = result.covariance
     if covariances is not None and _lost(covariances, std):
         _refuse(asked.request, std)
         covariances = None
-    return Spread(std, covariance=covariances, converged=converged), torch.tensor(ORDERS)[level]
+    return Spread(std, error=error, covariance=covariances, converged=converged)
 
 
 def _lost(covariances: Float[Tensor, "b o d d"], std: Float[Tensor, "b o d"]) -> bool:
@@ -148,51 +133,28 @@ def _refuse(request: Uncertainty, std: Float[Tensor, "b o d"]) -> None:
         )
 
 
-def _covariances(
-    asked: SpreadQuestion,
-    x: Float[Tensor, "b d"],
-    x0: Float[Tensor, "#b d"],
-    values: Float[Tensor, "b o d"],
-    order: int,
-    *,
-    full: bool,
-) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o d *d"], Float[Tensor, "b o"]]:
-    """The covariances of each output and their errors, in units of unit^2, and the unit."""
-    by_output = zip(asked.question.outputs, asked.links, values.unbind(1), strict=True)
-    process = asked.question.process
-    results = [
-        covariance(process, i, link, x0, x, IG, order, full=full) for i, link, IG in by_output if link is not None
-    ]
-    covariances, errors, units = (torch.stack(parts, dim=1) for parts in zip(*results, strict=True))
-    return covariances, errors, units
-
-
-def _is_small(error: Float[Tensor, "b o *e"], size: Float[Tensor, "b o *e"], tolerance: float) -> Bool[Tensor, " b"]:
-    """Relative to the largest variance of each output."""
-    return (error.flatten(2).amax(2) <= tolerance * size.flatten(2).abs().amax(2)).all(1)
-
-
 def _by_draws(
     asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
-) -> tuple[Spread, Int[Tensor, " b"]]:
+) -> tuple[Spread, list[int]]:
     """Deviations of outputs of several latent functions, input by input, with nodes until the draws are less exact.
 
     Draws that are not joint come from the same latent paths, which are the expensive part.
     """
-    level, rows, draws, request = asked.first_orders(x, x0), [], [], asked.request
+    orders, rows, draws, request = [], [], [], asked.request
     for i in range(len(x)):
+        level = 0
         while True:
-            order = ORDERS[int(level[i])]
-            paths = PathDraws.on(asked.question, x0[i], x[i], order, full=False)
+            paths = PathDraws.on(asked.question, x0[i], x[i], ORDERS[level], full=False)
             std, std_error, change = deviations(paths, values[i], seed=0)  # one seed, whatever the order of the inputs
-            limit = torch.maximum(std_error.amax(1), asked.question.tolerance * std.amax(1))
+            limit = torch.maximum(std_error.amax(1), request.accuracy * std.amax(1))
             settled = bool((change.amax(1) <= limit).all())
-            if settled or order == ORDERS[-1]:
+            if settled or level == len(ORDERS) - 1:
                 break
-            level[i] += 1
+            level += 1
+        orders.append(ORDERS[level])
         rows.append((std, std_error, torch.tensor(settled)))
         if isinstance(request, Samples) and not request.joint and asked.drawn_together:
             draws.append(draw(paths, request, i))
     std, std_error, settled = (torch.stack(parts) for parts in zip(*rows, strict=True))
     spread = Spread(std, std_error, draws=torch.stack(draws) if draws else None, converged=settled)
-    return spread, torch.tensor(ORDERS)[level]
+    return spread, orders

@@ -89,7 +89,7 @@ def test_tails_of_draws_are_averages() -> None:
 def test_the_error_bars_of_draws_are_those_of_models_made_of_them() -> None:
     """(5.17) from a SingleTaskGP for each draw, explained alone."""
     subject, (X, Y) = drawn(), branin()
-    ask = partial(gplens.explain, X=INPUTS[:1], baseline=START, uncertainty=gplens.Full(), tolerance=1e-5)
+    ask = partial(gplens.explain, X=INPUTS[:1], baseline=START, uncertainty=gplens.Full(tolerance=1e-5), tolerance=1e-5)
     e, alone = ask(subject), []
     for i in range(3):
         kernel = ScaleKernel(MaternKernel(nu=2.5, ard_num_dims=2))
@@ -114,7 +114,7 @@ def test_the_second_completeness_law_holds_against_botorchs_joint_posterior() ->
     for inputs in (Normalize(d=2), curved):
         subject = SingleTaskGP(X / 15 + 0.5, Y, input_transform=inputs)
         x, x0 = INPUTS + 0.5, START + 0.5
-        e = gplens.explain(subject, x, baseline=x0, uncertainty=gplens.Full(), tolerance=1e-6)
+        e = gplens.explain(subject, x, baseline=x0, uncertainty=gplens.Full(tolerance=1e-6), tolerance=1e-6)
         for i in range(2):
             c = subject.posterior(torch.stack([x[i], x0])).covariance_matrix.detach()
             assert e.covariance is not None

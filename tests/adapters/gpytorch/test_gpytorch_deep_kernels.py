@@ -54,7 +54,7 @@ def check_error_bars(case: DeepCase) -> None:
         baseline=x0,
         likelihood=case.likelihood,
         target=gplens.targets.Latent(),
-        uncertainty=gplens.Full(),
+        uncertainty=gplens.Full(tolerance=1e-6),
     )
     assert e.covariance is not None
     assert e.converged is not None

@@ -44,7 +44,9 @@ CASES = [
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_sparse_models_satisfy_the_law(name: str, likelihood: object, g: Function, dtype: torch.dtype) -> None:
     subject, X = model(ScaleKernel(RBFKernel(ard_num_dims=3)), dtype), torch.randn(2, 3, dtype=torch.float64)
-    e = explain(subject, X[:1], baseline=X[1], likelihood=likelihood(), uncertainty=Full(), tolerance=1e-8)  # type: ignore[operator]
+    e = explain(
+        subject, X[:1], baseline=X[1], likelihood=likelihood(), uncertainty=Full(tolerance=1e-7), tolerance=1e-8
+    )  # type: ignore[operator]
     assert e.covariance is not None
     law(read(subject, points=X).process, 0, e.covariance[0], X[0], X[1], g)
 
@@ -56,7 +58,11 @@ def test_a_kernel_by_autograd_satisfies_the_law() -> None:
         0.3 * torch.randn(2, 3).double(),
     )
     e = explain(
-        subject, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full()
+        subject,
+        X[:1],
+        baseline=X[1],
+        likelihood=gpytorch.likelihoods.BernoulliLikelihood(),
+        uncertainty=Full(tolerance=1e-7),
     )
     assert e.provenance.gradients == "autograd"
     assert e.covariance is not None
@@ -68,7 +74,7 @@ def test_a_mix_of_tasks_satisfies_the_law() -> None:
     parts = [read(model(RBFKernel(), torch.float64)).process for _ in range(2)]
     mix = Mix(Stack(tuple(parts)), torch.tensor([[1.0, -0.5], [0.3, 2.0]]).double(), jitter=1e-6)
     X = torch.randn(2, 3, dtype=torch.float64)
-    e = explain(mix, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
+    e = explain(mix, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(tolerance=1e-7), tolerance=1e-8)
     assert e.covariance is not None
     for task in range(2):
         law(mix, task, e.covariance[0, task], X[0], X[1], G["Probit"])
@@ -81,7 +87,7 @@ def test_tasks_that_gpytorch_mixes_satisfy_the_law() -> None:
     X = torch.randn(2, 3, dtype=torch.float64)
     process = read(subject, points=X).process
     assert isinstance(process, Mix)
-    e = explain(subject, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(), tolerance=1e-8)
+    e = explain(subject, X[:1], baseline=X[1], likelihood=Probit(), uncertainty=Full(tolerance=1e-7), tolerance=1e-8)
     assert e.covariance is not None
     assert e.covariance.shape == (1, 3, 3, 3)
     for task in range(3):
@@ -120,7 +126,11 @@ class Warped(gpytorch.kernels.Kernel):
 def test_a_kernel_that_a_user_wrote_satisfies_the_law() -> None:
     subject, X = model(ScaleKernel(Warped()), torch.float64), 0.3 * torch.randn(2, 3).double()
     e = explain(
-        subject, X[:1], baseline=X[1], likelihood=gpytorch.likelihoods.BernoulliLikelihood(), uncertainty=Full()
+        subject,
+        X[:1],
+        baseline=X[1],
+        likelihood=gpytorch.likelihoods.BernoulliLikelihood(),
+        uncertainty=Full(tolerance=1e-7),
     )
     assert e.provenance.gradients == "autograd"
     assert e.covariance is not None

@@ -1,0 +1,142 @@
+"""The nodes of error bars: few for the latent functions, more for the integrand, on panels of a path (MATH 5.14)."""
+
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, inf
+from typing import NamedTuple, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.polynomial import legendre
+from torch import Tensor
+
+from gplens.paths.panels import gauss_legendre
+from gplens.uncertainty.ridge import ridge_weights
+
+REACH = 4.0
+"""The length of a panel in lengthscales. Recipe: scripts/error_bar_levels.py prints the errors of all levels."""
+CUTS = 32
+"""The most kinks of a path at which it is cut into panels."""
+
+
+@final
+class Level(NamedTuple):
+    """How finely a panel is resolved."""
+
+    latent: int
+    """Gauss nodes of a panel at which latent functions are evaluated."""
+    nodes: int
+    """Gauss nodes of a piece of a panel at which the integrand is evaluated."""
+    piece: float
+    """The length of a piece in lengthscales."""
+
+
+SMOOTH = tuple(Level(latent, 3 * latent // 2, inf) for latent in (5, 7, 9, 12, 16, 22, 30, 40))
+"""The levels for kernels without a ridge, each compared with the one before it."""
+ROUGH = (
+    Level(6, 6, 1.6),
+    Level(8, 8, 1.6),
+    Level(10, 10, 1.6),
+    Level(13, 12, 1.4),
+    Level(17, 14, 0.9),
+    Level(22, 16, 0.7),
+    Level(30, 14, 0.4),
+    Level(40, 16, 0.3),
+)
+"""Those for kernels with a ridge. Neighbours differ in the nodes of a piece, which a short panel has one of."""
+FIRST = (0.7, 1.6)
+"""Panel lengths in lengthscales up to which the first and the second level are tried first, for a tolerance of 1e-3."""
+LATER = (1e-5, 1e-8)
+"""Tolerances below which the first level is one later, or two."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Nodes on panels of b paths, each of which has equally many panels."""
+
+    latent: Float[Tensor, "b n"]
+    """Where latent functions are evaluated."""
+    t: Float[Tensor, "b f"]
+    """The nodes of the integrand."""
+    L: Float[Tensor, "g r"]
+    """Interpolates from the r latent nodes of a panel to its g nodes of the integrand."""
+    weights: Float[Tensor, "b f"]
+    """Their weights; their sums are integrals over the path."""
+    W: Float[Tensor, "b f f"]
+    """Weights of the pairs of nodes; their sums are integrals over the unit square."""
+
+    @staticmethod
+    def on(edges: Float[Tensor, "b k"], length: Float[Tensor, " b"], level: Level, *, smooth: bool) -> "Grid":
+        """On the panels between the edges, for paths of so many lengthscales."""
+        start, width = edges[:, :-1, None], edges.diff(dim=1)[..., None]
+        pieces = 1 if smooth else ceil(float((length[:, None] * width[..., 0]).max()) / level.piece) or 1
+        t, w, W = (torch.as_tensor(part) for part in _panel(level.nodes, pieces, smooth=smooth))
+        nodes = torch.as_tensor(gauss_legendre(level.latent)[0])
+        weights = (width * w).flatten(1)
+        pairs = weights[:, :, None] * weights[:, None]
+        panels, g = edges.shape[1] - 1, len(t)
+        blocks = pairs.view(-1, panels, g, panels, g).diagonal(dim1=1, dim2=3)  # (b, g, g, panels), a view
+        blocks.copy_(width[:, None, None, :, 0].square() * W[..., None])
+        L = torch.as_tensor(_interpolation(level.latent, level.nodes, pieces))
+        return Grid((start + width * nodes).flatten(1), (start + width * t).flatten(1), L, weights, pairs)
+
+    def interpolated(self, values: Float[Tensor, "*rest n"]) -> Float[Tensor, "*rest f"]:
+        """Values at the nodes of the integrand, from those at the latent nodes, in the last axis."""
+        return (values.unflatten(-1, (-1, self.L.shape[1])) @ self.L.T).flatten(-2)
+
+    def gathered(self, weights: Float[Tensor, "*rest f"]) -> Float[Tensor, "*rest n"]:
+        """Weights of the latent nodes, from those of the nodes of the integrand: the transpose of `interpolated`."""
+        return (weights.unflatten(-1, (-1, self.L.shape[0])) @ self.L).flatten(-2)
+
+    def interpolated_pairs(self, values: Float[Tensor, "b n n"]) -> Float[Tensor, "b f f"]:
+        """The same for values at pairs of nodes."""
+        return self.interpolated(self.interpolated(values).mT).mT
+
+    def gathered_pairs(self, weights: Float[Tensor, "b f f"]) -> Float[Tensor, "b n n"]:
+        """The same for weights of pairs of nodes."""
+        return self.gathered(self.gathered(weights).mT).mT
+
+
+@cache
+def _panel(nodes: int, pieces: int, *, smooth: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes and weights on [0, 1] in equal pieces, and the weights of the pairs of nodes."""
+    t, w = gauss_legendre(nodes)
+    weights = np.tile(w / pieces, pieces)
+    W = np.outer(weights, weights)
+    if not smooth:
+        blocks = np.einsum("iqip->iqp", W.reshape(pieces, nodes, pieces, nodes))  # a view
+        blocks[:] = ridge_weights(nodes) / pieces**2
+    return ((np.arange(pieces)[:, None] + t) / pieces).ravel(), weights, W
+
+
+@cache
+def _interpolation(latent: int, nodes: int, pieces: int) -> np.ndarray:
+    """The polynomial through the latent nodes of a panel, at its nodes of the integrand."""
+    t = _panel(nodes, pieces, smooth=True)[0]
+    series = np.linalg.inv(legendre.legvander(2 * gauss_legendre(latent)[0] - 1, latent - 1))
+    return legendre.legvander(2 * t - 1, latent - 1) @ series
+
+
+def equal_panels(panels: int, paths: int) -> Float[Tensor, "b e"]:
+    """The edges of equal panels of all paths."""
+    return torch.linspace(0, 1, panels + 1, dtype=torch.float64).expand(paths, -1)
+
+
+def panels_between(kinks: Float[Tensor, "b k"], panels: int) -> Float[Tensor, "b e"] | None:
+    """Those of equal panels that are cut at the kinks inside (0, 1); None if there are none, or too many.
+
+    A path with fewer kinks than another one has panels of no width.
+    """
+    inside = (kinks > 0) & (kinks < 1)
+    count = int(inside.sum(1).max()) if kinks.numel() else 0
+    if not 0 < count <= CUTS:
+        return None
+    chosen = torch.where(inside, kinks, 1.0).sort(dim=1).values[:, :count]
+    return torch.cat([equal_panels(panels, len(kinks)), chosen], dim=1).sort(dim=1).values
+
+
+def first_level(length: float, tolerance: float) -> int:
+    """The level that is tried first on panels of up to so many lengthscales."""
+    return sum(length > limit for limit in FIRST) + sum(tolerance < limit for limit in LATER)

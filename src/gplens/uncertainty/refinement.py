@@ -1,0 +1,196 @@
+"""Levels of nodes, one after the other, until two of them agree on the deviations of a path (MATH 5.14c)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.expectations.link import Link
+from gplens.lines.line import Line
+from gplens.lines.units import quotient
+from gplens.paths.blocks import numbers_on_pairs, rows_in_a_block
+from gplens.processes.process import Process
+from gplens.uncertainty.covariance import covariance
+from gplens.uncertainty.grid import REACH, ROUGH, SMOOTH, Grid, Level, equal_panels, panels_between
+from gplens.uncertainty.requests import Uncertainty
+
+MOST = 1536
+"""The most nodes of the integrand on a path; its pairs take 19 MB for each feature."""
+HELD = 8
+"""Numbers held at once for each pair of nodes and feature."""
+MATRICES = 8
+"""Matrices over pairs of features that a path holds at once: those of two levels, their parts and their error."""
+MARGIN = {True: 2.0, False: 4.0}
+"""Safety factor on the change between levels, by whether the kernel is smooth. Recipe: scripts/error_bar_levels.py"""
+SHARED = 0.5
+"""The least error of a feature as a part of the largest one: on a single feature two levels may agree by chance."""
+UNCUT = 3
+"""Levels that are tried before a path is cut at its kinks."""
+PIECE = 1.6
+"""The length of a panel of a path that is cut, in lengthscales."""
+GAINS, STALLED = 2 / 3, 2
+"""Levels whose error is more than this part of the last one's, and how many of them in a row end a refinement: what is
+left is rounding."""
+
+
+Attempt = tuple[Tensor, Level]
+"""The edges (b, e) of panels, and how finely these are resolved."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Standard deviations of the attributions of some paths, their stated errors, and covariances if asked for."""
+
+    std: Float[Tensor, "b o d"]
+    error: Float[Tensor, "b o d"]
+    converged: Bool[Tensor, " b"]
+    covariance: Float[Tensor, "b o d d"] | None
+
+
+@final
+@dataclass(frozen=True)
+class Refinement:
+    """What is refined: outputs with a link each, on paths of so many panels, from the same level on."""
+
+    process: Process
+    outputs: tuple[int, ...]
+    links: Sequence[Link | None]
+    request: Uncertainty
+    panels: int
+    first: int
+    """The level that is tried first."""
+
+    @property
+    def rows_in_a_block(self) -> int:
+        """The paths that are refined together."""
+        d, level = self.process.features, self.levels[self.first + 1]
+        pieces = 1 if self.process.smooth else ceil(REACH / level.piece)
+        pairs = HELD * (self.panels * level.nodes * pieces) ** 2 * (1 + d)
+        matrices = MATRICES * d**2 * len(self.outputs) if self.request.covariances else 0
+        return rows_in_a_block(numbers_on_pairs(self.process, self.panels * level.latent) + pairs + matrices)
+
+    def run(self, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], length: Float[Tensor, " b"]) -> Deviations:
+        """Levels for all paths, then for those on which the last two do not agree yet."""
+        shape = (len(d), len(self.outputs), d.shape[1])
+        result = Deviations(
+            d.new_empty(shape),
+            d.new_full(shape, torch.inf),
+            torch.zeros(len(d), dtype=torch.bool),
+            d.new_empty(*shape, d.shape[1]) if self.request.covariances else None,
+        )
+        for attempts, wary in self._stages(self.process.kinks(Line(x0, d, d.new_zeros(len(d), 0))), length):
+            self._refine(result, x0, d, length, attempts, wary=wary)
+        return result
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """All that may be tried, from the coarsest on."""
+        return SMOOTH if self.process.smooth else ROUGH
+
+    def _stages(self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]) -> list[tuple[list[Attempt], bool]]:
+        """Panels and their levels, one after the other, and whether there may be kinks inside of panels.
+
+        Paths with known kinks are cut there after three levels, others into a third after all of them.
+        """
+        equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels[self.first :]]
+        cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
+        if cut is not None:
+            return [(equal[:UNCUT], True), ([(cut, level) for level in self.levels], self.process.autograd)]
+        kinked = bool(((kinks > 0) & (kinks < 1)).any()) or self.process.autograd
+        finer = equal_panels(3 * self.panels, len(kinks))
+        return [(equal + [(finer, level) for level in self.levels[self.first + UNCUT :]], kinked)]
+
+    def _refine(
+        self,
+        result: Deviations,
+        x0: Float[Tensor, "#b d"],
+        d: Float[Tensor, "b d"],
+        length: Float[Tensor, " b"],
+        attempts: list[Attempt],
+        *,
+        wary: bool,
+    ) -> None:
+        """Level after level, for the paths that have not converged and still gain.
+
+        Inside of a panel with kinks two levels may agree by chance. Wary is to ask three of them.
+        """
+        pending, last = (~result.converged).nonzero()[:, 0], None
+        shape = (len(pending), *result.std.shape[1:])
+        before, excess = d.new_full(shape, torch.inf if wary else 0.0), d.new_full(shape[:1], torch.inf)
+        stalled = torch.zeros_like(pending)
+        for edges, level in attempts if len(pending) else ():
+            grid = Grid.on(edges[pending], length[pending], level, smooth=self.process.smooth)
+            if last is not None and grid.t.shape[1] > MOST:
+                break
+            matrix, unit = self._matrices(x0 if len(x0) == 1 else x0[pending], d[pending], grid, last)
+            going_on = torch.ones_like(pending, dtype=torch.bool)
+            if last is not None:
+                std = _diagonal(matrix, full=self.request.covariances).clamp(min=0).sqrt()  # below zero is rounding
+                change = MARGIN[self.process.smooth] * _change(matrix, last[0], std, full=self.request.covariances)
+                now = self._write(result, pending, matrix, unit, std, torch.maximum(change, before))
+                stalled = torch.where(now > GAINS * excess, stalled + 1, 0)
+                going_on = (now > 1) & (stalled < STALLED)
+                before = change[going_on] if wary else before[going_on]
+                excess, stalled = now[going_on], stalled[going_on]
+            pending, last = pending[going_on], (matrix[going_on], unit[going_on])
+            if not len(pending):
+                break
+
+    def _write(
+        self,
+        result: Deviations,
+        rows: Int[Tensor, " p"],
+        matrix: Float[Tensor, "p o d *d"],
+        unit: Float[Tensor, "p o"],
+        std: Float[Tensor, "p o d"],
+        error: Float[Tensor, "p o d"],
+    ) -> Float[Tensor, " p"]:
+        """The results of a level, given in units; the largest error, in tolerances, is returned."""
+        tolerance, largest, size = self.request.accuracy, std.amax(2, keepdim=True), unit[..., None]
+        least = torch.maximum(tolerance * largest, SHARED * error.amax(2, keepdim=True))
+        stated = torch.where((std > 0) | (error > 0), torch.maximum(error, least), 0.0)  # (5.14c)
+        now = quotient(error, tolerance * largest).flatten(1).amax(1)
+        result.std[rows], result.error[rows], result.converged[rows] = size * std, size * stated, now <= 1
+        if result.covariance is not None:
+            result.covariance[rows] = size[..., None] * (size[..., None] * matrix)
+        return now
+
+    def _matrices(
+        self,
+        x0: Float[Tensor, "#b d"],
+        d: Float[Tensor, "b d"],
+        grid: Grid,
+        last: tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o"]] | None,
+    ) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o"]]:
+        """The covariances of every output in units of unit^2, and the unit, which is that of the last level."""
+        units = [None] * len(self.outputs) if last is None else last[1].unbind(1)
+        parts = [
+            covariance(self.process, output, link, x0, d, grid, unit, full=self.request.covariances)
+            for output, link, unit in zip(self.outputs, self.links, units, strict=True)
+            if link is not None
+        ]
+        matrices, found = zip(*parts, strict=True)
+        return torch.stack(matrices, dim=1), torch.stack(found, dim=1)
+
+
+def _diagonal(matrix: Float[Tensor, "b o d *d"], *, full: bool) -> Float[Tensor, "b o d"]:
+    return matrix.diagonal(dim1=2, dim2=3) if full else matrix
+
+
+def _change(
+    matrix: Float[Tensor, "b o d *d"], last: Float[Tensor, "b o d *d"], std: Float[Tensor, "b o d"], *, full: bool
+) -> Float[Tensor, "b o d"]:
+    """The errors e_k of the deviations s_k if covariances change as from the last level  (5.14c).
+
+    A change D of a variance s^2 changes s by no more than D / max(s, sqrt(D)).
+    """
+    change = (matrix - last).abs_()
+    if not full:
+        return quotient(change, torch.maximum(std, change.sqrt()))
+    larger = torch.maximum(std[..., None], std[..., None, :])
+    return quotient(change, torch.maximum(larger, change.sqrt())).amax(3)
