@@ -169,7 +169,7 @@ def test_no_converged_deviation_is_off_by_more_than_its_stated_error(block: int)
 
 @pytest.mark.parametrize("link", LINKS)
 def test_short_paths_of_matern32_converge(link: str) -> None:
-    """To 1e-6 on all of 147 paths of up to one lengthscale."""
+    """To 1e-6 on 49 paths of up to one lengthscale for each link."""
     g = np.random.default_rng(5)
     posterior, _ = model("matern32", g, 3, 12, 0.05, 1.0)
     paths = [path(posterior, g, 3, length) for length in np.linspace(0.05, 1, 49)]
@@ -189,7 +189,7 @@ def test_nine_digits_can_be_asked_for(kernel: str) -> None:
 
 
 def test_draws_of_matern32_are_as_wide_as_the_exact_deviation() -> None:
-    """Ten lengthscales: a sum over 31 nodes was 6 % too wide. 20,000 draws have an error of 0.5 %."""
+    """Ten lengthscales, where a sum over nodes is several per cent too wide. 20,000 draws have an error of 0.5 %."""
     g = np.random.default_rng(7)
     posterior, naive = model("matern32", g, 3, 6, 0.05, 1.0)
     x, x0 = path(posterior, g, 3, 10.0)
