@@ -155,7 +155,7 @@ class PathGradient(Integrand):
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
-        """The nodes t of panels. Those of all lines at first are followed by the ends of the lines, which gives T there.
+        """The nodes t of panels. The first of all lines are followed by the ends of the lines, which gives T there too.
 
         This is not done with autograd, whose gradients may not exist at a baseline.
         """
