@@ -14,8 +14,8 @@ import torch
 from gplens.adapters.numbers import as_int
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.integrand import Integral, Integrand, Rule
+from gplens.paths.panel_refinement import allowed_error
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
-from gplens.paths.refinement import allowed_error
 
 __all__ = [
     "Adaptive",

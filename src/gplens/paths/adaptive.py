@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from gplens.paths.integrand import Integral, Integrand, Rule
-from gplens.paths.refinement import PathSums, Refinement, allowed_error, joined_paths
+from gplens.paths.panel_refinement import PanelRefinement, PathSums, allowed_error, joined_paths
 
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance
@@ -58,10 +58,10 @@ class Adaptive(Rule):
         count = _first_nodes(integrand, tolerance, panels)
         counts = count.unique().tolist()
         if len(counts) == 1:
-            return Refinement(integrand, tolerance, self.panels, panels, counts[0]).run()
+            return PanelRefinement(integrand, tolerance, self.panels, panels, counts[0]).run()
         groups = [(count == number).nonzero()[:, 0] for number in counts]
         parts = [
-            Refinement(integrand.take(rows), tolerance, self.panels, panels[rows], number).run()
+            PanelRefinement(integrand.take(rows), tolerance, self.panels, panels[rows], number).run()
             for number, rows in zip(counts, groups, strict=True)
         ]
         return joined_paths(parts, torch.cat(groups).argsort())

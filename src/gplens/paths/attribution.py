@@ -13,7 +13,7 @@ from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
 
-TIGHTENINGS = 2
+TIGHTENINGS = 3
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
 
 
@@ -72,13 +72,15 @@ def _averaged_over_baselines(
     if s == 1:
         return _integrated(question, rule, x, baselines[:, 0], scratch)
     x0, x = baselines.expand(x.shape[0], -1, -1).flatten(0, 1), x.repeat_interleave(s, 0)
-    average, tolerance = _averaged(_integrated(question, rule, x, x0, scratch), s), question.tolerance
+    paths, tolerance = _integrated(question, rule, x, x0, scratch), question.tolerance
+    average = _averaged(paths, s)
     for _ in range(TIGHTENINGS):
-        excess = _excess(average, question.tolerance)
-        if excess is None or float(excess.max()) <= 1 or not rule.adaptive:
+        excess, reached = _excess(average, question.tolerance), _excess(paths, 1.0)
+        if excess is None or reached is None or float(excess.max()) <= 1 or not rule.adaptive:
             break
-        tolerance = max(tolerance / (2 * float(excess.max())), 1e-14)
-        average = _averaged(_integrated(replace(question, tolerance=tolerance), rule, x, x0, scratch), s)
+        tolerance = max(min(tolerance, float(reached.max())) / (2 * float(excess.max())), 1e-14)
+        paths = _integrated(replace(question, tolerance=tolerance), rule, x, x0, scratch)
+        average = _averaged(paths, s)
     return _with_convergence(average, question.tolerance)
 
 

@@ -4,8 +4,8 @@ try:
     import matplotlib as _matplotlib  # noqa: F401  # the sentence comes before any other import fails
 except ModuleNotFoundError as _cause:
     raise ImportError(
-        f"expected matplotlib to be installed for gplens.plots, got no module {_cause.name}; run "
-        "pip install 'gplens[plots]'."
+        f"expected matplotlib to be installed for gplens.plots, got no module {_cause.name}; install the extra "
+        "`plots`: pip install '.[plots]' in a clone."
     ) from _cause
 
 from gplens.plots.automatic import draw

@@ -55,7 +55,7 @@ def joined_paths(parts: list[PathSums], order: Int[Tensor, " b"]) -> PathSums:
     return PathSums(*(torch.cat(column)[order] for column in columns))
 
 
-class Refinement:
+class PanelRefinement:
     """The refinement of paths: sums over the panels that are settled, and the panels that are pending."""
 
     def __init__(
