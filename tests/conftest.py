@@ -26,6 +26,21 @@ os.environ.pop("GPLENS_DATA", None)  # what a developer has there is no part of 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))  # workers share the machine; the tensors are small
 os.environ.setdefault("GPLENS_SEED", str(secrets.randbits(32)))  # before workers are started, which inherit it
 
+LARGE, SAMPLED = 12, 3
+"""Of a family of 12 or more cases of hosts `make test` runs every third one, and `make test-slow` the others."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases are selected by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.path.is_relative_to(FOLDER / "adapters") and item.get_closest_marker("slow") is None:
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for family in families.values():
+        for number, item in enumerate(family):
+            if len(family) >= LARGE and number % SAMPLED:
+                item.add_marker(pytest.mark.slow)
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"Seeds that move began at GPLENS_SEED={os.environ['GPLENS_SEED']}.")
