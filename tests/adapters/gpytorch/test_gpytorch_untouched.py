@@ -46,10 +46,13 @@ STATES = [as_fitted, in_training, with_gradients, called_with_a_graph, called_in
 
 
 def settings() -> dict[str, dict[str, Any]]:
-    """Every number and switch of gpytorch.settings."""
+    """Every number and switch of gpytorch.settings. A switch that was never used has no `_state`, which means None."""
     classes = {name: item for name, item in vars(gpytorch.settings).items() if isinstance(item, type)}
     plain = (bool, int, float, str, type(None), torch.dtype)
-    return {name: {k: v for k, v in vars(item).items() if isinstance(v, plain)} for name, item in classes.items()}
+    return {
+        name: {"_state": None} | {k: v for k, v in vars(item).items() if isinstance(v, plain)}
+        for name, item in classes.items()
+    }
 
 
 def look(module: torch.nn.Module) -> dict[str, Any]:
