@@ -81,7 +81,7 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         rule: Rule | None = None,
         tolerance: float | None = None,
         uncertainty: Uncertainty | None = None,
-        support: bool = False,
+        support: bool | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Explanation:
         """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
