@@ -72,8 +72,8 @@ def explain(
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
             gplens.Functions; or what gplens.read(model) returned. It is left as it was.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
-        baseline: what the attributions are relative to: a scalar, a vector, one row for each input, or an object of
-            gplens.baselines.
+        baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. An
+            estimator of gplens has one of its own, a few training rows that stand for all; no other model has.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.
         target: what is explained, an object of gplens.targets; the expected response if None.
         outputs: numbers or names of the outputs of a model that has several; all of them if None.
@@ -103,7 +103,7 @@ def explain(
     if uncertainty is not None:
         _instance(uncertainty, Uncertainty, "uncertainty")
     encoder = encoder_of(model)
-    baseline = as_baseline(baseline, encoder)
+    baseline = as_baseline(_default_baseline(model) if baseline is None else baseline, encoder)
     table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
@@ -148,6 +148,12 @@ def explain(
         over_background = over_background[:, 0]
     explanation = replace(explanation, background_std=over_background)
     return explanation if sets is None else replace(explanation, spread=spread)
+
+
+def _default_baseline(model: Any) -> Baseline | None:
+    """The background that an estimator of gplens keeps; None for any other model."""
+    kept = getattr(model, "default_baseline", None)
+    return kept if isinstance(kept, Baseline) else None
 
 
 def _read(
