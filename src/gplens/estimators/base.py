@@ -20,11 +20,12 @@ from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
 from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.evaluation import evaluate, marginals, read_process
-from gplens.estimators.fitting import Fit
+from gplens.estimators.fitting import Fit, Settings
 from gplens.estimators.gp_models import support_points
 from gplens.estimators.parameters import Design, SharedParameters
 from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.monitor import INTERRUPTED
+from gplens.estimators.training.plan import check_budget
 from gplens.estimators.training_tables import TrainingTable, read_rows
 from gplens.explain import explain
 from gplens.explanation import Explanation
@@ -56,10 +57,22 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
     feature_names_in_: NDArray[Any]
 
     @abstractmethod
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPEstimator":
-        """Fit to a table and its targets. With a folder for checkpoints, a killed fit resumes where it stopped.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        budget: float | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> "GPEstimator":
+        """Fit to a table and its targets.
 
-        `sample_weight` says how often each row counts: a weight of two is the same as two equal rows.
+        Args:
+            sample_weight: how often each row counts; a weight of two is the same as two equal rows.
+            budget: seconds that the fit may take, which its sizes follow. A fit that has not converged by then ends
+                with the best model so far, and `training_summary_` says so. None is no limit, with the sizes of 60.
+            checkpoint: a folder, from which a killed fit resumes where it stopped.
         """
 
     @abstractmethod
@@ -144,12 +157,24 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         scaling = scaling_of(self.scaling, table.X, sharing, table.weights)
         return Design.of(self, sharing, shared=shared), scaling
 
+    def _settings(self, budget: Any, checkpoint: str | Path | None) -> Settings:
+        """What `fit` was asked for, checked."""
+        return Settings(check_budget(budget), checkpoint, self.progress)
+
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
         """Set the fitted attributes, and say so if the fit was interrupted."""
         self._finish(fit, table.plan, average(table.X, table.weights))
         if fit.summary["stopped"] == INTERRUPTED:
             steps = fit.summary["steps"]
             warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
+        elif fit.summary.get("linear_is_better"):
+            ours, linear = fit.summary["held_out_log_density"], fit.summary["linear_log_density"]
+            warnings.warn(
+                f"A {fit.summary['linear_model']} on the same columns predicts held-out rows better than this model: its "
+                f"log density is {linear:.3f} per row, that of this model {ours:.3f}. Try another kernel, other kinds of "
+                "columns or a larger budget, or use the linear model.",
+                stacklevel=3,
+            )
 
     def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"]) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
