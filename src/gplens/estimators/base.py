@@ -22,6 +22,7 @@ from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit, Settings
 from gplens.estimators.gp_models import support_points
+from gplens.estimators.linear_rivals import warn_if_beaten
 from gplens.estimators.parameters import Design, SharedParameters
 from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.monitor import INTERRUPTED
@@ -167,14 +168,8 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         if fit.summary["stopped"] == INTERRUPTED:
             steps = fit.summary["steps"]
             warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
-        elif fit.summary.get("linear_is_better"):
-            ours, linear = fit.summary["held_out_log_density"], fit.summary["linear_log_density"]
-            warnings.warn(
-                f"A {fit.summary['linear_model']} on the same columns predicts held-out rows better than this model: its "
-                f"log density is {linear:.3f} per row, that of this model {ours:.3f}. Try another kernel, other kinds of "
-                "columns or a larger budget, or use the linear model.",
-                stacklevel=3,
-            )
+        else:
+            warn_if_beaten(fit.summary)
 
     def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"]) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""

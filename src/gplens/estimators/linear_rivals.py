@@ -17,7 +17,7 @@ from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
 from gplens.estimators.training.rows import RIVALS, generator_of
-from gplens.estimators.training.site_bound import Solution, features_at, gaussian_of
+from gplens.estimators.training.sites import Solution, features_at, gaussian_of
 
 FEWEST = 100
 """Tables with fewer rows are not compared: a fifth of them says nothing."""
@@ -41,6 +41,7 @@ def compare_exact(
         return {}
     held, used = parts
     assert at.log_noise is not None
+    assert at.mean is not None
     with torch.no_grad():
         w = torch.ones_like(problem.y) if problem.weights is None else problem.weights
         noise = at.log_noise.exp() / w
@@ -148,3 +149,15 @@ def _verdict(
         "linear_model": name,
         "linear_is_better": better,
     }
+
+
+def warn_if_beaten(summary: dict[str, Any]) -> None:
+    """Say that a linear model predicts held-out rows better, where the summary of a fit has found so."""
+    if summary.get("linear_is_better"):
+        ours, linear = summary["held_out_log_density"], summary["linear_log_density"]
+        warnings.warn(
+            f"A {summary['linear_model']} on the same columns predicts held-out rows better than this model: its log "
+            f"density is {linear:.3f} per row, that of this model {ours:.3f}. Try another kernel, other kinds of columns "
+            "or a larger budget, or use the linear model.",
+            stacklevel=4,
+        )

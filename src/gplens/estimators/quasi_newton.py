@@ -27,7 +27,8 @@ from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.plan import Plan
 from gplens.estimators.training.q_of_u import Natural
 from gplens.estimators.training.rows import PLACEMENTS, SUBSET, generator_of
-from gplens.estimators.training.site_bound import SiteBound, SiteTerms
+from gplens.estimators.training.site_bound import SiteBound
+from gplens.estimators.training.sites import Bound, SiteTerms
 
 JITTER = 1e-6
 """Added to K of the inducing points, relative to the prior's initial variance."""
@@ -67,7 +68,11 @@ def fit_exactly(design: Design, problem: Problem, X: Float[Tensor, "n d"], scali
     )
     likelihood: Any = fitted.likelihood if w is None else noise_in_table_units(noise, problem.scale)
     summary = {"inference": "exact", "seed": design.seed, "optimizer": "L-BFGS", "steps": ascent.steps}
-    summary |= {"evaluations": watch.evaluations, "stopped": ascent.stopped, "log_evidence_per_row": evidence}
+    summary |= {
+        "evaluations": watch.evaluations,
+        "stopped": _reason(ascent.stopped, "evidence"),
+        "log_evidence_per_row": evidence,
+    }
     summary |= {"held_back": None if ascent.stopped == CONVERGED else ascent.stopped}
     summary |= compare_exact(problem, rows, at, structure, design.seed)
     return Fit(fitted, likelihood, {**summary, "seconds": perf_counter() - began})
@@ -103,9 +108,18 @@ def fit_in_stages(
     likelihood = noise_in_table_units(_noise(at), problem.scale) if gaussian else problem.likelihood.double()
     summary = {"inference": "sparse", "inducing_points": model.strategy.inducing_points.shape[-2], "seed": design.seed}
     summary |= {"optimizer": "L-BFGS", "steps": climb.steps, "evaluations": watch.evaluations}
-    summary |= {"stopped": climb.stopped, "held_back": climb.held_back, "hyperparameter_rows": plan.rows}
+    summary |= {
+        "stopped": _reason(climb.stopped, "bound"),
+        "held_back": climb.held_back,
+        "hyperparameter_rows": plan.rows,
+    }
     summary |= {"elbo_per_row": q.value, **compare_sparse(problem, rows, at, structure, q, design.seed)}
     return Fit(fitted, likelihood, {**summary, "seconds": perf_counter() - began})
+
+
+def _reason(stopped: str, grown: str) -> str:
+    """Why a fit ended, for its summary."""
+    return f"the {grown} no longer grew" if stopped == CONVERGED else stopped
 
 
 def _structure(design: Design, rows: Float[Tensor, "n d"], jitter: float) -> Structure:
@@ -127,7 +141,7 @@ def _start(design: Design, problem: Problem, structure: Structure, *, noisy: boo
 
 def _bound(
     design: Design, problem: Problem, structure: Structure, rows: Float[Tensor, "n d"], chosen: Int[Tensor, " m"]
-) -> CollapsedBound | SiteBound:
+) -> Bound:
     y, w = problem.y[chosen], None if problem.weights is None else problem.weights[chosen]
     if isinstance(problem.likelihood, GaussianLikelihood):
         return CollapsedBound(structure, rows[chosen], y, w)

@@ -70,7 +70,7 @@ def ascend(
         try:
             value = objective(start.with_vector(point))
             (slope,) = torch.autograd.grad(value, point)
-        except torch.linalg.LinAlgError:
+        except torch._C._LinAlgError:
             if evaluations == 1:
                 raise
             return FARTHEST - best, np.zeros_like(vector)

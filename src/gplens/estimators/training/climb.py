@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import log
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
@@ -15,6 +15,7 @@ from gplens.estimators.training.checkpoint import Checkpoint, State
 from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
 from gplens.estimators.training.rows import PLACEMENT, generator_of
+from gplens.estimators.training.sites import Bound
 
 ITERATIONS = 100
 """Steps of L-BFGS with one number of inducing points."""
@@ -31,16 +32,6 @@ FEW_POINTS = "the number of inducing points"
 def log_prior(at: Hyperparameters, structure: Structure) -> Float[Tensor, ""]:
     """The log density of a log-normal prior of all lengthscales around the typical distance, up to a constant."""
     return -(at.log_lengthscale - log(structure.typical)).square().sum() / (2 * WIDTH**2)
-
-
-class Bound(Protocol):
-    """A bound of the evidence, in nats, with state of its own that a checkpoint keeps."""
-
-    def __call__(self, at: Hyperparameters) -> Float[Tensor, ""]: ...
-
-    def state(self) -> dict[str, Tensor]: ...
-
-    def restore(self, state: dict[str, Tensor]) -> None: ...
 
 
 @final
@@ -124,7 +115,7 @@ class Climb:
 def further_points(
     at: Hyperparameters, structure: Structure, X: Float[Tensor, "n d"], count: int, seed: int
 ) -> Float[Tensor, "m d"]:
-    """Rows whose prior variance given the inducing points is largest, one after the other: a pivoted Cholesky factor."""
+    """Rows whose prior variance, given all points before, is the largest: the pivots of a Cholesky factor."""
     assert at.Z is not None
     rows = X[torch.randperm(len(X), generator=generator_of(seed, PLACEMENT))[:CANDIDATES]]
     phi = (at.covariance(structure, rows, at.Z) @ at.whitening(structure).mT)[0]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
-from gplens.estimators.training.site_bound import Blocks, SiteTerms, Solution, posterior_of
+from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, posterior_of
 from gplens.estimators.weights import Weights
 
 BLOCK = 1000
@@ -19,7 +19,7 @@ BLOCK = 1000
 
 @final
 @dataclass(frozen=True)
-class CollapsedBound:
+class CollapsedBound(Bound):
     """The bound (6.3) as a function of kernel, mean, noise and inducing points.
 
     The rows enter through G = k(Z,X) W k(X,Z) and g = k(Z,X) W r alone, one product of n m^2; all else costs m^3. Here
@@ -41,6 +41,7 @@ class CollapsedBound:
     def _value(self, at: Hyperparameters, h: Float[Tensor, " m"], P: Float[Tensor, "m m"]) -> Float[Tensor, ""]:
         """The bound, given h = sum w phi r / noise and P = I + sum w phi phi' / noise  (6.3)."""
         assert at.log_noise is not None
+        assert at.mean is not None
         noise, r, w = at.log_noise.exp(), self.y - at.mean, self._w
         R = torch.linalg.cholesky(P)
         c = torch.linalg.solve_triangular(R, h[:, None], upper=False)[:, 0]
@@ -52,6 +53,7 @@ class CollapsedBound:
     def _products(self, at: Hyperparameters) -> tuple[Float[Tensor, "m m"], Float[Tensor, " m"]]:
         """G and g, block by block."""
         assert at.Z is not None
+        assert at.mean is not None
         r, w, m = self.y - at.mean, self._w, at.Z.shape[1]
         G, g = r.new_zeros(m, m), r.new_zeros(m)
         for X, rest, weight in zip(self.X.split(BLOCK), r.split(BLOCK), w.split(BLOCK), strict=True):
