@@ -22,12 +22,14 @@ from gplens.baselines.given import check_keyword
 from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.estimator_card import Displayed
 from gplens.estimators.evaluation import evaluate, marginals, read_process
-from gplens.estimators.fitting import Fit
+from gplens.estimators.fitting import Fit, Settings
 from gplens.estimators.gp_models import support_points
+from gplens.estimators.linear_rivals import warn_if_beaten
 from gplens.estimators.parameters import Design, SharedParameters
 from gplens.estimators.representatives import representatives
 from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.monitor import INTERRUPTED
+from gplens.estimators.training.plan import check_budget
 from gplens.estimators.training_tables import TrainingTable, read_rows
 from gplens.explain import explain
 from gplens.explanation import Explanation
@@ -63,10 +65,22 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator): 
     feature_names_in_: NDArray[Any]
 
     @abstractmethod
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPEstimator":
-        """Fit to a table and its targets. With a folder for checkpoints, a killed fit resumes where it stopped.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        budget: float | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> "GPEstimator":
+        """Fit to a table and its targets.
 
-        `sample_weight` says how often each row counts: a weight of two is the same as two equal rows.
+        Args:
+            sample_weight: how often each row counts; a weight of two is the same as two equal rows.
+            budget: seconds that the fit may take, which its sizes follow. A fit that has not converged by then ends
+                with the best model so far, and `training_summary_` says so. None is no limit, with the sizes of 60.
+            checkpoint: a folder, from which a killed fit resumes where it stopped.
         """
 
     @abstractmethod
@@ -144,6 +158,10 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator): 
         scaling = scaling_of(self.scaling, table.X, sharing, table.weights)
         return Design.of(self, sharing, shared=shared), scaling
 
+    def _settings(self, budget: Any, checkpoint: str | Path | None) -> Settings:
+        """What `fit` was asked for, checked."""
+        return Settings(check_budget(budget), checkpoint, self.progress)
+
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
         """Set the fitted attributes, and say so if the fit was interrupted."""
         scaling = scaling_of(self.scaling, table.X, table.plan.sharing, table.weights)
@@ -152,6 +170,8 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator): 
         if fit.summary["stopped"] == INTERRUPTED:
             steps = fit.summary["steps"]
             warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
+        else:
+            warn_if_beaten(fit.summary)
 
     def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"], background: Inputs | None) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
