@@ -2,7 +2,6 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from gplens.adapters.encoders import Encoder
-from gplens.adapters.estimators import FittedEstimator
 from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
-from gplens.baselines.given import check_keyword
 from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.estimator_card import Displayed
 from gplens.estimators.evaluation import evaluate, marginals, read_process
+from gplens.estimators.explaining import Explaining
 from gplens.estimators.fitting import Fit, Settings
 from gplens.estimators.gp_models import support_points
 from gplens.estimators.linear_rivals import warn_if_beaten
@@ -31,18 +29,13 @@ from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.monitor import INTERRUPTED
 from gplens.estimators.training.plan import check_budget
 from gplens.estimators.training_tables import TrainingTable, read_rows
-from gplens.explain import explain
-from gplens.explanation import Explanation
 from gplens.processes.process import Process
-from gplens.rules import Rule
-from gplens.targets import Target
-from gplens.uncertainty import Uncertainty
 
 COMPARED = 8
 """Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
 
-class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+class GPEstimator(Explaining, SharedParameters, Displayed, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`
@@ -55,9 +48,6 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator): 
     likelihood_: Any
     posterior_: Process
     columns_: ColumnPlan
-    background_: Inputs | None
-    """The baseline of explanations if none is given: representative training rows with their shares. None for a model
-    that was loaded from a folder of an older version."""
     mean_input_: NDArray[np.float64] | Inputs
     """A baseline: the average of the training rows, in the columns of the table if all are plain numbers."""
     training_summary_: dict[str, Any]
@@ -91,46 +81,6 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator): 
     def class_names(self) -> tuple[str, ...] | None:
         """The names of the classes of a classifier; None for a regressor."""
         return None
-
-    def explain(
-        self,
-        X: Any,
-        *positional: Any,
-        baseline: Any = None,
-        target: Target | None = None,
-        outputs: Any = None,
-        rule: Rule | None = None,
-        tolerance: float | None = None,
-        uncertainty: Uncertainty | None = None,
-        support: bool | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-    ) -> Explanation:
-        """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
-
-        The arguments are those of `gplens.explain`; `outputs` of a classifier are labels, names or positions. If the
-        baseline is left out, it is `background_`: the average over a few training rows that stand for all of them.
-        """
-        check_keyword(positional)
-        check_is_fitted(self)
-        read_rows(self, X, reset=False)
-        names, positions = getattr(self, "feature_names_in_", None), self._positions(outputs)
-        return explain(
-            self,
-            X,
-            baseline=baseline,
-            target=target,
-            outputs=positions,
-            rule=rule,
-            tolerance=tolerance,
-            uncertainty=uncertainty,
-            support=support,
-            groups=groups,
-            feature_names=None if names is None else names.tolist(),
-        )
-
-    def _positions(self, outputs: Any) -> Any:
-        """The outputs that the user asks for, as `gplens.explain` takes them."""
-        return outputs
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder, atomically: tensors in the safetensors format, all else as JSON."""
@@ -187,11 +137,6 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator): 
         """How tables become inputs of the model; None before `fit`, and if all columns are plain numbers."""
         plan = getattr(self, "columns_", None)
         return None if plan is None or plan.plain else plan
-
-    @property
-    def default_baseline(self) -> Inputs | None:
-        """What `gplens.explain` takes for a baseline if none is given."""
-        return getattr(self, "background_", None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,70 @@
+"""The explanations of estimators."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from gplens.adapters.estimators import FittedEstimator
+from gplens.baselines import Inputs
+from gplens.baselines.given import check_keyword
+from gplens.estimators.training_tables import read_rows
+from gplens.explain import explain
+from gplens.explanation import Explanation
+from gplens.rules import Rule
+from gplens.targets import Target
+from gplens.uncertainty import Uncertainty
+
+
+class Explaining(FittedEstimator):
+    """The part of an estimator that explains its predictions."""
+
+    background_: Inputs | None
+    """The baseline of explanations if none is given: representative training rows with their shares. None for a model
+    that was loaded from a folder of an older version."""
+
+    def explain(
+        self,
+        X: Any,
+        *positional: Any,
+        baseline: Any = None,
+        target: Target | None = None,
+        outputs: Any = None,
+        rule: Rule | None = None,
+        tolerance: float | None = None,
+        uncertainty: Uncertainty | None = None,
+        support: bool | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> Explanation:
+        """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
+
+        The arguments are those of `gplens.explain`; `outputs` of a classifier are labels, names or positions. If the
+        baseline is left out, it is `background_`: the average over a few training rows that stand for all of them.
+        """
+        check_keyword(positional)
+        fitted: Any = self  # a scikit-learn estimator
+        check_is_fitted(fitted)
+        read_rows(fitted, X, reset=False)
+        names, positions = getattr(self, "feature_names_in_", None), self._positions(outputs)
+        return explain(
+            self,
+            X,
+            baseline=baseline,
+            target=target,
+            outputs=positions,
+            rule=rule,
+            tolerance=tolerance,
+            uncertainty=uncertainty,
+            support=support,
+            groups=groups,
+            feature_names=None if names is None else names.tolist(),
+        )
+
+    def _positions(self, outputs: Any) -> Any:
+        """The outputs that the user asks for, as `gplens.explain` takes them."""
+        return outputs
+
+    @property
+    def default_baseline(self) -> Inputs | None:
+        """What `gplens.explain` takes for a baseline if none is given."""
+        return getattr(self, "background_", None)
