@@ -18,7 +18,7 @@ OF_FAMILY = {
     "date": pyarrow.date32(),
     "time": pyarrow.time64("us"),
 }
-"""Of the columns of a CSV file, by what the entries of the training table were. Datetimes and durations are inferred."""
+"""Of the columns of a CSV file, by what the entries of the training table were. Datetimes are inferred."""
 
 
 def types_of(plan: ColumnPlan) -> Mapping[str, Any]:
@@ -31,7 +31,9 @@ def check_types(plan: ColumnPlan, piece: pyarrow.Table, first: int) -> None:
     """Refuse a piece with text where the model has numbers; `first` is the number of its first row in the file."""
     for column in plan.columns:
         values = piece[column.name]
-        if _family(column) in ("number", "boolean") and (types.is_string(values.type) or types.is_large_string(values.type)):
+        if _family(column) in ("number", "boolean") and (
+            types.is_string(values.type) or types.is_large_string(values.type)
+        ):
             row = next((i for i, value in enumerate(values) if value.is_valid), None)
             if row is not None:
                 raise ValueError(

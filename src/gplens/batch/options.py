@@ -61,7 +61,9 @@ def target_of(name: str) -> Target:
     kind, _, threshold = name.partition(":")
     number = _number(threshold) if kind == "exceeds" else None
     if number is None:
-        raise ValueError(f"expected a target of {list(TARGETS)} or exceeds:THRESHOLD, such as exceeds:200, got {name!r}.")
+        raise ValueError(
+            f"expected a target of {list(TARGETS)} or exceeds:THRESHOLD, such as exceeds:200, got {name!r}."
+        )
     return Exceeds(number)
 
 

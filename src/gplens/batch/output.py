@@ -23,7 +23,9 @@ def check_output(path: Path, *, overwrite: bool) -> None:
         raise ValueError(f"expected --out with a name that ends in {', '.join(ENDINGS)}, got {path}.")
     check_folder_of(path)
     if path.exists() and not overwrite:
-        raise FileExistsError(f"expected a new file, got {path}, which exists; choose another --out, or add --overwrite.")
+        raise FileExistsError(
+            f"expected a new file, got {path}, which exists; choose another --out, or add --overwrite."
+        )
 
 
 def check_folder_of(path: Path) -> None:

@@ -44,8 +44,10 @@ class Parts:
         try:
             before = json.loads(path.read_bytes())
         except ValueError as cause:
-            raise ValueError(f"expected the manifest of a run, got {path}, which is damaged ({cause}); remove "
-                             f"{self.folder}, or add --overwrite without --resume.") from cause
+            raise ValueError(
+                f"expected the manifest of a run, got {path}, which is damaged ({cause}); remove "
+                f"{self.folder}, or add --overwrite without --resume."
+            ) from cause
         if changed := list(_differences(before, manifest, "")):
             raise ValueError(
                 f"expected the run that {self.folder} belongs to, got another one: {'; '.join(changed)}. Restore what "
@@ -93,7 +95,9 @@ class Parts:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as cause:
             os.close(descriptor)
-            raise BlockingIOError(f"expected one run in {self.folder}, got a second one; wait for the first.") from cause
+            raise BlockingIOError(
+                f"expected one run in {self.folder}, got a second one; wait for the first."
+            ) from cause
         try:
             yield
         finally:

@@ -28,9 +28,9 @@ class Block:
 class Layout:
     """The columns of results.
 
-    For each output `prediction`, `baseline_prediction`, `attribution:FEATURE`, `std:FEATURE` and `gap`, with the name of
-    the output after a colon if there are several: `prediction:setosa`, `attribution:setosa:petal width`. For each row
-    `converged` and `error`.
+    For each output `prediction`, `baseline_prediction`, `attribution:FEATURE`, `std:FEATURE` and `gap`, with the name
+    of the output after a colon if there are several: `prediction:setosa`, `attribution:setosa:petal width`. For each
+    row `converged` and `error`.
     """
 
     features: tuple[str, ...]
@@ -43,7 +43,9 @@ class Layout:
             raise ValueError(f"expected the columns {absent} to keep, got a table with {given.column_names}.")
         columns: dict[str, Any] = {name: given[name] for name in self.options.keep}
         for name, field, place in self._numbers():
-            columns[name] = _spread_out([(b.numbers, _part(b.explanation, field)[place]) for b in blocks], len(problems))
+            columns[name] = _spread_out(
+                [(b.numbers, _part(b.explanation, field)[place]) for b in blocks], len(problems)
+            )
         converged = [(b.numbers, _part(b.explanation, "converged").double()) for b in blocks]
         columns["converged"] = _spread_out(converged, len(problems)).cast(pyarrow.bool_())
         columns["error"] = pyarrow.array(list(problems), pyarrow.string())

@@ -8,7 +8,6 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow
-from pyarrow import compute
 
 from gplens.batch.column_types import check_types, types_of
 from gplens.batch.explainer import Explainer, check_names
@@ -76,7 +75,8 @@ def explain_file(
         parts.remove()
     if parts.folder.exists() and not resume:
         raise FileExistsError(
-            f"expected no unfinished run, got {parts.folder}; add --resume to go on with it, or --overwrite to begin again."
+            f"expected no unfinished run, got {parts.folder}; add --resume to go on with it, or --overwrite to begin "
+            "again."
         )
     check_output(out, overwrite=overwrite or (resume and parts.folder.exists()))
     explainer, source = Explainer(folder, options), Source(data)
@@ -104,9 +104,7 @@ def _manifest(explainer: Explainer, source: Source, rows: int | None) -> dict[st
     }
 
 
-def _explain_pieces(
-    explainer: Explainer, source: Source, parts: Parts, rows: int | None, advance: Advance
-) -> Outcome:
+def _explain_pieces(explainer: Explainer, source: Source, parts: Parts, rows: int | None, advance: Advance) -> Outcome:
     """Explain every piece that has no finished part."""
     plan = explainer.model.columns_
     columns = tuple(dict.fromkeys((*explainer.layout.features, *explainer.options.keep)))
@@ -122,7 +120,7 @@ def _explain_pieces(
             advance(piece.num_rows, True)
         first += piece.num_rows
         errors += piece.num_rows - part["error"].null_count
-        unmet += compute.sum(compute.invert(part["converged"])).as_py() or 0
+        unmet += part["converged"].to_pylist().count(False)
     return Outcome(first, resumed, errors, unmet)
 
 
@@ -153,7 +151,9 @@ def _finished(parts: Parts, rows: int) -> Iterator[pyarrow.Table]:
     for number in range(len(list(parts.folder.glob("*.arrow")))):
         part = parts.read(number)
         if part is None or part["row"][0].as_py() != first:
-            raise OSError(f"expected part {number} of {parts.folder} to begin with row {first}; it is damaged: add --resume.")
+            raise OSError(
+                f"expected part {number} of {parts.folder} to begin with row {first}; it is damaged: add --resume."
+            )
         first += part.num_rows
         yield part
     if first != rows:

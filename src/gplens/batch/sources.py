@@ -11,6 +11,8 @@ from pyarrow import csv, parquet
 
 PIECE = 4096
 """The rows of a piece; the last one of a file, or of a row group of Parquet, may have fewer."""
+HEADER = 2**16
+"""Bytes in which the first line of a CSV file is looked for."""
 BLOCK = 2**20
 """Bytes of a CSV file that are parsed at once."""
 LARGEST = 2**31 - 1
@@ -68,8 +70,9 @@ class Source:
             ValueError: a missing column, or an entry that is not of its type, with its row.
         """
         if absent := [name for name in columns if name not in self.names]:
-            raise ValueError(f"expected the columns {list(columns)} in {self.path}, got {list(self.names)}: "
-                             f"without {absent}.")
+            raise ValueError(
+                f"expected the columns {list(columns)} in {self.path}, got {list(self.names)}: without {absent}."
+            )
         batches = self._row_groups(columns) if self.is_parquet else self._blocks(columns, types)
         while (piece := _sentences(self, lambda: next(batches, None))) is not None:
             yield piece
@@ -86,10 +89,11 @@ class Source:
         with csv.open_csv(self.path, reading, self._parsing(), _conversion(types, columns)) as reader:
             for batch in reader:
                 table = pyarrow.Table.from_batches([batch])
-                held = table if held is None else pyarrow.concat_tables([held, table])
-                while held.num_rows >= PIECE:
-                    yield held.slice(0, PIECE)
-                    held = held.slice(PIECE)
+                table = table if held is None else pyarrow.concat_tables([held, table])
+                while table.num_rows >= PIECE:
+                    yield table.slice(0, PIECE)
+                    table = table.slice(PIECE)
+                held = table
         if held is not None and held.num_rows:
             yield held
 
@@ -102,11 +106,8 @@ class Source:
 
     def _parsing(self) -> csv.ParseOptions:
         """The separator that is most frequent in the first line."""
-        import gzip
-
-        opened = gzip.open(self.path, "rb") if self.path.suffix == ".gz" else self.path.open("rb")
-        with opened as file:
-            header = file.readline(BLOCK).decode("utf-8", "replace")
+        with pyarrow.input_stream(str(self.path)) as file:
+            header = file.read(HEADER).partition(b"\n")[0].decode("utf-8", "replace")
         return csv.ParseOptions(delimiter=max(SEPARATORS, key=header.count), newlines_in_values=True)
 
 

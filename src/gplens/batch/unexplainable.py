@@ -43,11 +43,12 @@ def _problems(column: Any, entries: Entries) -> Iterator[tuple[int, str]]:
 def _problems_of_numbers(column: ScalarColumn, entries: Entries) -> Iterator[tuple[int, str]]:
     missing, infinite = entries.missing, np.isinf(entries.values)
     if column.fill is None:
-        yield from ((int(row), "missing, as in no row of the training table") for row in np.flatnonzero(missing))
-    yield from ((int(row), f"{entries.shown(row)} is not finite") for row in np.flatnonzero(infinite))
-    present = np.flatnonzero(~missing & ~infinite)
+        rows = np.flatnonzero(missing).tolist()
+        yield from ((row, "missing, as in no row of the training table") for row in rows)
+    yield from ((row, f"{entries.shown(row)} is not finite") for row in np.flatnonzero(infinite).tolist())
+    present = np.flatnonzero(~missing & ~infinite).tolist()
     if column.kind.check(entries.values[present]) is None:
         return
     for row in present:
         if column.kind.check(entries.values[row : row + 1]) is not None:
-            yield int(row), f"{entries.shown(row)} is not a number that {column.kind!r} takes"
+            yield row, f"{entries.shown(row)} is not a number that {column.kind!r} takes"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gplens.cli.console import progress_in_rows, say
-from gplens.cli.interruption import InterruptedRun
+from gplens.cli.interruption import InterruptedRunError
 
 if TYPE_CHECKING:
     from gplens.batch import Options
@@ -38,10 +38,18 @@ def explain(
     out: Annotated[Path, typer.Option(help="File of attributions to write: .parquet or .csv.")],
     baseline: Annotated[str, typer.Option(help=f"What attributions are relative to: {BASELINE}")] = "mean",
     target: Annotated[str, typer.Option(help=f"What is explained: {TARGET}")] = "response",
-    outputs: Annotated[str | None, typer.Option(help="Classes to explain, separated by commas; all if left out.")] = None,
-    uncertainty: Annotated[bool, typer.Option(help="Add the standard deviation of every attribution.")] = False,
-    tolerance: Annotated[float | None, typer.Option(help="Relative error of the attributions; 1e-6 if left out.")] = None,
-    keep: Annotated[str | None, typer.Option(help="Columns of DATA to copy to the output, separated by commas.")] = None,
+    outputs: Annotated[
+        str | None, typer.Option(help="Classes to explain, separated by commas; all if left out.")
+    ] = None,
+    uncertainty: Annotated[
+        bool, typer.Option("--uncertainty", help="Add the standard deviation of every attribution.")
+    ] = False,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Relative error of the attributions; 1e-6 if left out.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns of DATA to copy to the output, separated by commas.")
+    ] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="Explain the first rows only.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
@@ -70,7 +78,7 @@ def explain(
                 model, data, out, options, rows=rows, resume=resume, overwrite=overwrite, advance=progress.advance
             )
         except KeyboardInterrupt:
-            raise InterruptedRun(_stopped(progress.done, model, data, out, options, baseline, rows)) from None
+            raise InterruptedRunError(_stopped(progress.done, model, data, out, options, baseline, rows)) from None
         except OSError as cause:
             if not parts_folder(out).exists() or isinstance(cause, FileExistsError | BlockingIOError):
                 raise
@@ -106,9 +114,7 @@ def named_baseline(name: str, model: Path, data: Path) -> Any:
     return row_of(source, int(number), check_names(plan.names, source.names), types_of(plan))
 
 
-def _stopped(
-    done: int, model: Path, data: Path, out: Path, options: "Options", baseline: str, rows: int | None
-) -> str:
+def _stopped(done: int, model: Path, data: Path, out: Path, options: "Options", baseline: str, rows: int | None) -> str:
     """What to say after Ctrl-C: the line that goes on."""
     words: Sequence[str] = ["gplens", "explain", str(model), str(data), "--out", str(out), "--baseline", baseline]
     words = [*words, *([] if options.target == "response" else ["--target", options.target])]

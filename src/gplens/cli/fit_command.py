@@ -121,7 +121,8 @@ def _check_numbers(table: Any, names: list[str]) -> None:
             row, text = texts[0]
             raise ValueError(
                 f"expected numbers in column {name!r}, as in {len(entries) - len(texts):,} of its {len(entries):,} "
-                f"entries, got {text!r} in row {row} (the first row is 0); correct it, or add --columns {name}=category."
+                f"entries, got {text!r} in row {row} (the first row is 0); correct it, or add --columns "
+                f"{name}=category."
             )
 
 

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 
-class InterruptedRun(Exception):
+class InterruptedRunError(Exception):
     """A command that was interrupted, with what it left behind."""
 
 
@@ -17,6 +17,6 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:
-            raise InterruptedRun("interrupted; nothing was written.") from None
+            raise InterruptedRunError("interrupted; nothing was written.") from None
 
     return run

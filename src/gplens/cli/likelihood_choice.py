@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow
-from pyarrow import compute, types
+from pyarrow import types
 
 FEW = 10
 """The most different whole numbers that are taken for labels."""
@@ -35,13 +36,13 @@ def choose(target: pyarrow.ChunkedArray) -> Choice:
         return Choice("classes", "it is true or false")
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
         return Choice("classes", f"it is of type {kind}")
-    numbers = target.cast(pyarrow.float64())
-    different, rows = len(compute.unique(numbers)), len(numbers)
-    if not compute.all(compute.equal(numbers, compute.round(numbers))).as_py():
+    numbers = target.cast(pyarrow.float64()).to_numpy()
+    different, rows = len(np.unique(numbers)), len(numbers)
+    if not bool(np.all(numbers == np.round(numbers))):
         return Choice("gaussian", "it has numbers that are not whole")
     if different <= 2 or (different <= FEW and different * REPEATS <= rows):
         return Choice("classes", f"it has {different} different whole numbers in {rows:,} rows")
-    low, high = compute.min(numbers).as_py(), compute.max(numbers).as_py()
+    low, high = numbers.min(), numbers.max()
     if low >= 0:
         return Choice("counts", f"it has whole numbers from {low:g} to {high:g}")
     return Choice("gaussian", f"it has numbers below zero, from {low:g}")

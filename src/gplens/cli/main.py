@@ -7,7 +7,7 @@ from typing import Any
 
 from gplens import __version__
 from gplens.adapters.hosts import Extra
-from gplens.cli.interruption import InterruptedRun
+from gplens.cli.interruption import InterruptedRunError
 
 PROBLEMS = (OSError, ValueError, TypeError, ImportError, ArithmeticError)
 """What ends in a sentence; anything else is a defect of gplens and ends in a traceback."""
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         application()(args=[argument for argument in given if argument != "--debug"], prog_name="gplens")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except InterruptedRun as interrupted:
+    except InterruptedRunError as interrupted:
         print(f"gplens: {interrupted}", file=sys.stderr)
         return 130
     except PROBLEMS as error:

@@ -22,7 +22,19 @@ EPILOG = """Examples:
 """
 ENDINGS = (".png", ".svg", ".pdf")
 ONE_ROW = ("waterfall", "path", "uncertainty")
-Kind = StrEnum("Kind", ["auto", "waterfall", "bar", "beeswarm", "scatter", "path", "ablation", "uncertainty"])
+
+
+class Kind(StrEnum):
+    """The plots of gplens.plots that need no picture of pixels."""
+
+    auto = "auto"
+    waterfall = "waterfall"
+    bar = "bar"
+    beeswarm = "beeswarm"
+    scatter = "scatter"
+    path = "path"
+    ablation = "ablation"
+    uncertainty = "uncertainty"
 
 
 def add(app: typer.Typer) -> None:
@@ -34,14 +46,18 @@ def plot(
     model: Annotated[Path, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
     data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns of the model.")],
     out: Annotated[Path, typer.Option(help=f"Picture to write: {', '.join(ENDINGS)}.")],
-    kind: Annotated[Kind, typer.Option(help="auto is a waterfall of one row and a beeswarm or bars of many.")] = Kind.auto,
+    kind: Annotated[
+        Kind, typer.Option(help="auto is a waterfall of one row and a beeswarm or bars of many.")
+    ] = Kind.auto,
     row: Annotated[int | None, typer.Option(min=0, help="The row of DATA, the first being 0.")] = None,
     rows: Annotated[int, typer.Option(min=1, help="How many rows, evenly spaced, where no row is given.")] = 200,
     baseline: Annotated[str, typer.Option(help=f"What attributions are relative to: {BASELINE}")] = "mean",
     target: Annotated[str, typer.Option(help=f"What is explained: {TARGET}")] = "response",
     output: Annotated[str | None, typer.Option(help="The class, for a model of several.")] = None,
     feature: Annotated[str | None, typer.Option(help="With --kind scatter: the feature.")] = None,
-    colour_by: Annotated[str | None, typer.Option(help="With --kind scatter: the feature that colours the marks.")] = None,
+    colour_by: Annotated[
+        str | None, typer.Option(help="With --kind scatter: the feature that colours the marks.")
+    ] = None,
     unit: Annotated[str, typer.Option(help="Unit of the prediction, for the axis.")] = "",
     uncertainty: Annotated[bool, typer.Option(help="Draw error bars.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that exists.")] = False,
@@ -49,7 +65,7 @@ def plot(
     """Draw attributions with their error bars, as gplens.plots does."""
     check_picture(out, overwrite=overwrite)
     from gplens.batch.options import Options, baseline_of, outputs_of, target_of
-    from gplens.cli.model_tables import one_row, spaced_rows
+    from gplens.cli.model_tables import explain_inputs, one_row, spaced_rows
     from gplens.estimators import load
 
     chosen = kind.value
@@ -62,14 +78,17 @@ def plot(
     options = Options(baseline=named_baseline(baseline, model, data), target=target)
     estimator = load(model)
     wanted = None if output is None else outputs_of((output,), estimator)
-    explanation: Any = estimator.explain(
-        spaced_rows(estimator, data, rows) if row is None else one_row(estimator, data, row),
-        baseline=baseline_of(options.baseline, estimator),
-        target=target_of(target),
-        outputs=wanted,
-        uncertainty=_request(chosen, one=row is not None) if uncertainty else None,
-    )
-    axes = _drawn(chosen, explanation, estimator, feature, colour_by, unit, target)
+    table = spaced_rows(estimator, data, rows) if row is None else one_row(estimator, data, row)
+    relative_to = baseline_of(options.baseline, estimator)
+    explained: Any = estimator
+    if chosen == "path" and estimator.encoder is not None:
+        explained, explanation = explain_inputs(estimator, table, relative_to, target_of(target), wanted)
+    else:
+        request = _request(chosen, one=row is not None) if uncertainty else None
+        explanation = estimator.explain(
+            table, baseline=relative_to, target=target_of(target), outputs=wanted, uncertainty=request
+        )
+    axes = _drawn(chosen, explanation, explained, feature, colour_by, unit, target)
     from gplens.plots.canvas import root_figure
 
     root_figure(axes).savefig(out, dpi=150)
@@ -84,7 +103,9 @@ def check_picture(path: Path, *, overwrite: bool) -> None:
         raise ValueError(f"expected --out with a name that ends in {', '.join(ENDINGS)}, got {path}.")
     check_folder_of(path)
     if path.exists() and not overwrite:
-        raise FileExistsError(f"expected a new file, got {path}, which exists; choose another --out, or add --overwrite.")
+        raise FileExistsError(
+            f"expected a new file, got {path}, which exists; choose another --out, or add --overwrite."
+        )
 
 
 def _request(kind: str, *, one: bool) -> Any:
@@ -105,6 +126,6 @@ def _drawn(
         return plots.draw(explanation, unit=unit)
     if kind in ("path", "ablation"):
         return getattr(plots, kind)(explanation, model, unit=unit, target=target_of(target))
-    if kind == "scatter":
+    if kind == "scatter" and feature is not None:
         return plots.scatter(explanation, feature, colour_by=colour_by, unit=unit)
     return getattr(plots, kind)(explanation, unit=unit)

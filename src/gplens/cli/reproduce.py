@@ -17,9 +17,24 @@ EXPERIMENTS = {
     "fashion": "the same of articles of clothing",
 }
 """What each experiment shows."""
-Experiment = StrEnum("Experiment", [*EXPERIMENTS, "all"])
+
+
+class Experiment(StrEnum):
+    """EXPERIMENTS, and all of them."""
+
+    table = "table"
+    bike = "bike"
+    mnist = "mnist"
+    fashion = "fashion"
+    all = "all"
+
+
 EPILOG = "\n\n".join(
-    ["Experiments:", *(f"    {name}: {shows}" for name, shows in EXPERIMENTS.items()), "    all: each in a folder of its own"]
+    [
+        "Experiments:",
+        *(f"    {name}: {shows}" for name, shows in EXPERIMENTS.items()),
+        "    all: each in a folder of its own",
+    ]
 )
 
 

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from gplens.adapters.gpytorch.live import exactly
 from gplens.adapters.gpytorch.snapshot import reference, undisturbed
-from gplens.verification.host import DOUBLE, SINGLE, Host, Joint
 from gplens.verification.gpytorch_host import joint_of
+from gplens.verification.host import DOUBLE, SINGLE, Host, Joint
 
 
 def host_of(model: Any, likelihood: Any) -> Host:

@@ -43,7 +43,9 @@ def check_completeness(host: Host, paths: Paths, e: Explanation) -> Check:
     end, origin = host.in_blocks(paths.x), host.in_blocks(paths.x0)
     gap = (by_output(e.values, e).sum(-1) - (end - origin)).abs()
     allowed = TOLERANCE * sizes(e) + 2 * host.error * torch.maximum(end.abs(), origin.abs())
-    return _ratio("completeness", "the sum of attributions against the change of the host's prediction", gap, allowed, e)
+    return _ratio(
+        "completeness", "the sum of attributions against the change of the host's prediction", gap, allowed, e
+    )
 
 
 def check_antisymmetry(paths: Paths, e: Explanation) -> Check:
@@ -65,7 +67,9 @@ def check_gradients(host: Host, paths: Paths, e: Explanation, features: int) -> 
         rounding = 5 * host.error * float(by_output(e.prediction, e)[i].abs().max())
         worst.append((values[i][:, chosen] - differences).abs().amax(-1))
         allowed.append(TOLERANCE * scale + 2 * change.amax(-1) + rounding)
-    meaning = f"{min(features, values.shape[-1])} largest attributions against central differences of the host's prediction"
+    meaning = (
+        f"{min(features, values.shape[-1])} largest attributions against central differences of the host's prediction"
+    )
     return _ratio("gradients", meaning, torch.stack(worst), torch.stack(allowed), e)
 
 
@@ -115,7 +119,12 @@ def check_draws(host: Host, paths: Paths, features: int, draws: int, seed: int) 
     of_coverage = SIGMAS * (LEVEL * (1 - LEVEL) * (1 / draws + 1 / STATED)) ** 0.5 + FLOOR
     return (
         Check("deviations", "stated standard deviations against draws of the host", _largest(deviations), of_deviation),
-        Check("coverage", f"stated {100 * LEVEL:g} % intervals against draws of the host", _largest(coverages), of_coverage),
+        Check(
+            "coverage",
+            f"stated {100 * LEVEL:g} % intervals against draws of the host",
+            _largest(coverages),
+            of_coverage,
+        ),
     )
 
 

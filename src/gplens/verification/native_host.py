@@ -1,4 +1,4 @@
-"""Objects of gplens itself: a Posterior by its dense formulas, two functions, and estimators by their GPyTorch model."""
+"""Objects of gplens itself: a Posterior by its dense formulas, two functions, estimators by their GPyTorch model."""
 
 from collections.abc import Callable
 from typing import Any

@@ -32,8 +32,9 @@ class Check:
     @property
     def row(self) -> tuple[str, str, str, str, str]:
         """Name, verdict, difference, limit, and what was compared or why it was not."""
-        numbers = ("", "") if self.value is None else (f"{self.value:.1e}", f"{self.limit:.1e}")
-        return (self.name, self.verdict, *numbers, self.meaning if self.value is not None else self.reason)
+        if self.value is None:
+            return self.name, self.verdict, "", "", self.reason
+        return self.name, self.verdict, f"{self.value:.1e}", f"{self.limit:.1e}", self.meaning
 
 
 @final
@@ -60,7 +61,9 @@ class Verification:
         """One line: what was checked, and the result."""
         made = [check for check in self.checks if check.passed is not None]
         failed = [check.name for check in made if not check.passed]
-        result = f"{', '.join(failed)} failed" if failed else f"{len(made)} of {len(self.checks)} checks made, all passed"
+        result = (
+            f"{', '.join(failed)} failed" if failed else f"{len(made)} of {len(self.checks)} checks made, all passed"
+        )
         return f"{self.model} on {self.paths} paths: {result if made else 'no check could be made'}"
 
     def __str__(self) -> str:
