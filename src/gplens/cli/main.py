@@ -35,10 +35,11 @@ def application() -> Any:
 
     app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
-    def version(asked: bool) -> None:
+    def version(asked: bool) -> bool:
         if asked:
             print(f"gplens {__version__}")
             raise typer.Exit()
+        return asked
 
     def options(
         version: bool = typer.Option(False, "--version", callback=version, is_eager=True, help="Print the version."),
