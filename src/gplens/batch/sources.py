@@ -33,7 +33,7 @@ class Source:
         self.path, self.ending = path, _ending(path)
         if not path.is_file():
             raise FileNotFoundError(f"expected a CSV or Parquet file, got {path}, which is no file.")
-        self.names: tuple[str, ...] = tuple(self._schema().names)
+        self.names: tuple[str, ...] = _sentences(self, lambda: tuple(self._schema().names))
         if repeated := sorted({name for name in self.names if self.names.count(name) > 1}):
             raise ValueError(f"expected unique names of columns in {path}, got {repeated} more than once.")
 
@@ -138,6 +138,8 @@ def _sentences(source: Source, call: Any) -> Any:
         return call()
     except pyarrow.ArrowInvalid as cause:
         raise ValueError(_sentence(source, str(cause))) from cause
+    except UnicodeDecodeError as cause:
+        raise ValueError(f"expected names in UTF-8, got {source.path} ({cause}); save it in this encoding.") from cause
 
 
 def _sentence(source: Source, said: str) -> str:

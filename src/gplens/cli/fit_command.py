@@ -40,7 +40,9 @@ def fit(
     holdout: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of the rows that is held out for the score.")
     ] = 0.2,
-    inducing_points: Annotated[int, typer.Option(min=1, help="Size of a sparse model.")] = 128,
+    inducing_points: Annotated[
+        int | None, typer.Option(min=1, help="Size of a sparse model; that of the estimator if left out.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model of an earlier fit.")] = False,
 ) -> None:
@@ -69,7 +71,8 @@ def fit(
     chosen = likelihood or choice.likelihood
     if likelihood is None:
         say(f"likelihood: {chosen}, because {choice.reason}; --likelihood decides otherwise.")
-    estimator = _estimator(chosen, columns=kinds or None, random_state=seed, inducing_points=inducing_points)
+    size = {} if inducing_points is None else {"inducing_points": inducing_points}
+    estimator = _estimator(chosen, columns=kinds or None, random_state=seed, **size)
     train, test = _split(table, holdout, seed)
     remark(f"fitting {type(estimator).__name__} to {train.num_rows:,} rows and {len(names)} columns ...")
     estimator.fit(train.select(names), _values(train[target]))

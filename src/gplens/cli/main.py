@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:
-        application()(args=[argument for argument in given if argument != "--debug"], prog_name="gplens")
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            application()(args=[argument for argument in given if argument != "--debug"], prog_name="gplens")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except InterruptedRunError as interrupted:
@@ -70,3 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"gplens: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _show_warning(message: Warning | str, *where: Any) -> None:
+    """A warning as a sentence, without the place in the code."""
+    print(f"gplens: {message}", file=sys.stderr)

@@ -11,6 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from gplens.adapters.estimators import FittedEstimator
+from gplens.processes.process import Process
+
 DOUBLE, SINGLE, SAMPLED = 1e-7, 2e-3, 1e-3
 """Error of predictions relative to the largest one: of float64, of float32, and of the points of a Sobol sequence."""
 NODES = 96
@@ -19,8 +22,10 @@ POINTS = 2**13
 """Sobol points of an expectation over several."""
 BLOCK = 256
 """The most inputs of one call of the model."""
-MAKERS = {"gplens": "native_host", "botorch": "botorch_host", "gpytorch": "gpytorch_host", "sklearn": "sklearn_host"}
+MAKERS = {"botorch": "botorch_host", "gpytorch": "gpytorch_host", "sklearn": "sklearn_host"}
 """The module of each library, with a function `host_of(model, likelihood)`. The first that fits is taken."""
+NATIVE = "native_host"
+"""The same for objects of gplens."""
 
 
 class Joint(NamedTuple):
@@ -63,7 +68,8 @@ class Host:
 def host_of(model: Any, likelihood: Any) -> Host:
     """The host of a model, by the library that its class comes from."""
     roots = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
-    name = next((MAKERS[root] for root in MAKERS if root in roots), None)
+    native = isinstance(model, FittedEstimator | Process)
+    name = NATIVE if native else next((MAKERS[root] for root in MAKERS if root in roots), None)
     if name is None:
         return Host(None, DOUBLE, reason=f"{type(model).__name__} is of no library that gplens can ask")
     return import_module(f"gplens.verification.{name}").host_of(model, likelihood)

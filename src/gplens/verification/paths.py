@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.adapters.encoders import encoder_of
 from gplens.adapters.reading import Reading, read
 from gplens.adapters.tables import read_table
-from gplens.baselines import Inputs, as_baseline
+from gplens.baselines import Rows, as_baseline
 from gplens.explain import explain
 from gplens.explanation import Explanation
 from gplens.uncertainty import Uncertainty
@@ -42,7 +42,7 @@ class Paths:
     def explain(self, *, backwards: bool = False, uncertainty: Uncertainty | None = None) -> Explanation:
         """The attributions of all paths, from baselines to inputs or the other way."""
         x, x0 = (self.x0, self.x) if backwards else (self.x, self.x0)
-        return explain(self.reading, x, baseline=Inputs(x0, "one row for each input"), uncertainty=uncertainty)
+        return explain(self.reading, x, baseline=Rows(x0), uncertainty=uncertainty)
 
     def first(self, count: int) -> "Paths":
         """The first paths."""
