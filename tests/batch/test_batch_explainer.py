@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv
 
 from gplens.batch import Explainer, Options
-from gplens.batch.options import target_of
+from gplens.batch.batch_options import target_of
 from gplens.estimators import GPClassifier, load
 from gplens.targets import Exceeds
 

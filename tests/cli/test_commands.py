@@ -9,7 +9,7 @@ import pytest
 
 from gplens import __version__
 from gplens.cli.main import main
-from gplens.verification import checks
+from gplens.verification import comparisons
 
 Capture = pytest.CaptureFixture[str]
 
@@ -92,7 +92,7 @@ def test_verify_passes_with_numbers_and_fails_with_exit_code_one(
     shown = capsys.readouterr().out
     assert shown.count("pass") >= 7
     assert "FAIL" not in shown
-    monkeypatch.setattr(checks, "integrated_differences", _of_another_model)
+    monkeypatch.setattr(comparisons, "integrated_differences", _of_another_model)
     assert main(["verify", *paths, "--rows", "2", "--draws", "500"]) == 1
     assert re.search(r"gradients\s+FAIL", capsys.readouterr().out)
 

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import gplens
-from gplens.batch import parts, run
+from gplens.batch import local_engine, parts
 from gplens.cli.main import main
 from gplens.estimators import load
 
@@ -29,8 +29,8 @@ def place(small_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four pieces of ten rows, each explained in two steps."""
     monkeypatch.setattr("gplens.batch.sources.PIECE", 10)
-    monkeypatch.setattr("gplens.batch.run.PIECE", 10)
-    monkeypatch.setattr("gplens.batch.run.STEP", 5)
+    monkeypatch.setattr("gplens.batch.local_engine.PIECE", 10)
+    monkeypatch.setattr("gplens.batch.local_engine.STEP", 5)
 
 
 def explain(*more: str) -> int:
@@ -102,15 +102,15 @@ def test_an_interrupted_run_says_how_to_go_on_and_ends_as_if_nothing_had_been(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     assert main(["explain", "model", "data.csv", "--out", "whole.parquet"]) == 0
-    real, calls = run.Explainer.__call__, []
+    real, calls = local_engine.Explainer.__call__, []
 
-    def stop(self: run.Explainer, table: object) -> object:
+    def stop(self: local_engine.Explainer, table: object) -> object:
         calls.append(table)
         if len(calls) == 6:
             raise KeyboardInterrupt
         return real(self, table)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run.Explainer, "__call__", stop)
+    monkeypatch.setattr(local_engine.Explainer, "__call__", stop)
     assert explain() == 130
     said = capsys.readouterr().err
     assert "25 rows" in said
@@ -155,7 +155,7 @@ def test_a_full_disk_loses_nothing(fails: int, monkeypatch: pytest.MonkeyPatch, 
 def test_a_damaged_part_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["explain", "model", "data.csv", "--out", "whole.parquet"]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(run, "write_tables", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr(local_engine, "write_tables", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt()))
         assert explain() == 130
     part = Path("out.parquet.parts", "00000002.arrow")
     part.write_bytes(part.read_bytes()[:-9])
@@ -167,7 +167,7 @@ def test_a_damaged_part_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("change", ["options", *(pytest.param(c, marks=pytest.mark.slow) for c in ("input", "model"))])
 def test_another_run_is_not_resumed(change: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(run, "write_tables", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr(local_engine, "write_tables", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt()))
         assert explain() == 130
     if change == "input":
         pandas.read_csv("data.csv").iloc[::-1].to_csv("data.csv", index=False)

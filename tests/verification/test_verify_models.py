@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 import gplens
 from gplens.estimators import load
 from gplens.estimators.gp_models import Sparse, kernel_of
-from gplens.verification import Check, Verification, checks, paths
+from gplens.verification import Check, Verification, comparisons, paths
 
 R = np.random.default_rng(0)
 X = R.normal(size=(30, 3))
@@ -146,7 +146,7 @@ def test_a_path_of_no_length_is_refused() -> None:
 def test_the_largest_ratio_is_reported() -> None:
     """Not the largest difference: rows have units of their own."""
     e = gplens.explain(posterior(), torch.tensor(X[:2]), baseline=0.1, likelihood=gplens.links.Exp())
-    unit = checks.sizes(e)
-    check = checks._ratio("x", "", torch.tensor([[1.0], [0.5]]), torch.tensor([[2.0], [0.25]]), e)
+    unit = comparisons.sizes(e)
+    check = comparisons._ratio("x", "", torch.tensor([[1.0], [0.5]]), torch.tensor([[2.0], [0.25]]), e)
     assert check.passed is False
     assert check.value == pytest.approx(0.5 / float(unit[1]))

@@ -3,8 +3,8 @@
 from gplens.adapters.hosts import Extra
 
 with Extra("cli", "gplens.batch"):
+    from gplens.batch.batch_options import Options
     from gplens.batch.explainer import Explainer
-    from gplens.batch.options import Options
-    from gplens.batch.run import Outcome, explain_file
+    from gplens.batch.local_engine import Outcome, explain_file
 
 __all__ = ["Explainer", "Options", "Outcome", "explain_file"]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gplens.adapters.reading import read
 from gplens.baselines import Inputs, as_baseline
-from gplens.batch.options import Options, baseline_of, feature_names, outputs_of, target_of
+from gplens.batch.batch_options import Options, baseline_of, feature_names, outputs_of, target_of
 from gplens.batch.result_table import Block, Layout
 from gplens.batch.unexplainable import reasons
 from gplens.estimators.base import GPEstimator

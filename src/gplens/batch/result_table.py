@@ -9,7 +9,7 @@ import pyarrow
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gplens.batch.options import Options
+from gplens.batch.batch_options import Options
 from gplens.explanation import Explanation
 
 

@@ -60,7 +60,7 @@ def explain(
     then finished pieces are in the folder OUT.parts. A row that cannot be explained has its reason in the column error.
     """
     from gplens.batch import Options, explain_file
-    from gplens.batch.run import parts_folder
+    from gplens.batch.local_engine import parts_folder
     from gplens.batch.sources import Source
 
     options = Options(

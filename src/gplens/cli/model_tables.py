@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow
 
 from gplens.adapters.reading import Reading, read
@@ -30,7 +31,7 @@ def spaced_rows(estimator: Any, data: Path, count: int) -> pyarrow.Table:
     pieces, first = [], 0
     for piece in source.pieces(check_names(plan.names, source.names), types_of(plan)):
         check_types(plan, piece, first)
-        pieces.append(piece.take([i for i in range(piece.num_rows) if (first + i) % step == 0]))
+        pieces.append(piece.take(np.arange(-first % step, piece.num_rows, step)))
         first += piece.num_rows
     if not first:
         raise ValueError(f"expected {data} with at least one row, got none.")

@@ -64,7 +64,7 @@ def plot(
 ) -> None:
     """Draw attributions with their error bars, as gplens.plots does."""
     check_picture(out, overwrite=overwrite)
-    from gplens.batch.options import Options, baseline_of, outputs_of, target_of
+    from gplens.batch.batch_options import Options, baseline_of, outputs_of, target_of
     from gplens.cli.model_tables import explain_inputs, one_row, spaced_rows
     from gplens.estimators import load
 
@@ -120,7 +120,7 @@ def _drawn(
     kind: str, explanation: Any, model: Any, feature: str | None, colour_by: str | None, unit: str, target: str
 ) -> Any:
     from gplens import plots
-    from gplens.batch.options import target_of
+    from gplens.batch.batch_options import target_of
 
     if kind == "auto":
         return plots.draw(explanation, unit=unit)

@@ -37,7 +37,7 @@ def verify(
     Completeness, antisymmetry, central differences of the model's own predictions, the second completeness law, and
     draws of its latent functions. The exit code is 1 if a check fails.
     """
-    from gplens.batch.options import Options, baseline_of
+    from gplens.batch.batch_options import Options, baseline_of
     from gplens.cli.model_tables import spaced_rows
     from gplens.estimators import load
     from gplens.verification import verify as check

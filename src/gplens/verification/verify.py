@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from gplens.verification.checks import (
+from gplens.verification.comparisons import (
     check_antisymmetry,
     check_completeness,
     check_draws,
@@ -15,7 +15,7 @@ from gplens.verification.checks import (
 )
 from gplens.verification.host import Host, host_of
 from gplens.verification.paths import Paths, by_output
-from gplens.verification.report import Check, Verification
+from gplens.verification.verdicts import Check, Verification
 
 
 def verify(

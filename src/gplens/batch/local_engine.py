@@ -9,9 +9,9 @@ from typing import Any, final
 import numpy as np
 import pyarrow
 
+from gplens.batch.batch_options import Options
 from gplens.batch.column_types import check_types, types_of
 from gplens.batch.explainer import Explainer, check_names
-from gplens.batch.options import Options
 from gplens.batch.output import check_output, write_tables
 from gplens.batch.parts import Parts
 from gplens.batch.sources import PIECE, Source

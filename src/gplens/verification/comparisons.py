@@ -10,7 +10,7 @@ from gplens.verification.differences import integrated_differences
 from gplens.verification.distributions import draws_of_attribution, variance_of_change
 from gplens.verification.host import Host
 from gplens.verification.paths import Paths, by_output
-from gplens.verification.report import Check
+from gplens.verification.verdicts import Check
 
 TOLERANCE = 1e-4
 """Of attributions, relative to the largest one of a row or the change of the prediction, whichever is larger."""
