@@ -42,7 +42,9 @@ def main() -> int:
         if "--check" not in sys.argv:
             path.write_bytes(content)
         wrong += not same
-        print(f"{name}: {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}, {'same' if same else 'new'}")
+        print(
+            f"{name}: {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}, {'same' if same else 'new'}"
+        )
     return int(bool(wrong) and "--check" in sys.argv)
 
 

@@ -90,7 +90,13 @@ def _data(spec: dict[str, Any], entries: Numbers) -> dict[str, Any]:
     typical = float(np.median(present))
     if whole:
         typical = float(np.round(typical))
-    return {"low": low, "high": high, "counts": counts.tolist(), "typical": typical, "step": _step(spec, low, high, whole)}
+    return {
+        "low": low,
+        "high": high,
+        "counts": counts.tolist(),
+        "typical": typical,
+        "step": _step(spec, low, high, whole),
+    }
 
 
 def _step(spec: dict[str, Any], low: float, high: float, whole: bool) -> float:
