@@ -42,9 +42,8 @@ def main() -> int:
         if "--check" not in sys.argv:
             path.write_bytes(content)
         wrong += not same
-        print(
-            f"{name}: {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}, {'same' if same else 'new'}"
-        )
+        state = "same" if same else "new"
+        print(f"{name}: {len(content):,} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}, {state}")
     return int(bool(wrong) and "--check" in sys.argv)
 
 

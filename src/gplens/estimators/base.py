@@ -19,6 +19,7 @@ from gplens.adapters.estimators import FittedEstimator
 from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
 from gplens.columns.column_plan import ColumnPlan
+from gplens.estimators.estimator_page import WithPage
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
@@ -37,7 +38,7 @@ COMPARED = 8
 """Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
 
-class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
+class GPEstimator(FittedEstimator, SharedParameters, WithPage, BaseEstimator):
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`

@@ -1,4 +1,4 @@
-"""One HTML file with the report of an explanation and, for many models, a live what-if. It needs no server, no network."""
+"""One HTML file with the report of an explanation and, for many models, a live what-if; without any server."""
 
 from gplens.page.writing import write
 

@@ -13,7 +13,7 @@ from gplens.columns.cyclic import DAY, Cyclic, Time
 from gplens.columns.kind import Column
 from gplens.columns.number import Boolean, Log, Number
 from gplens.columns.scalar import ScalarColumn
-from gplens.page.kernel_specs import NotLive
+from gplens.page.kernel_specs import NotLiveError
 
 BINS = 24
 """Bars of the histogram behind a slider."""
@@ -31,14 +31,14 @@ def control_specs(encoder: Encoder | None, names: tuple[str, ...], table: Number
         table: entries as the page has them (`entries_of`), (rows, columns), for ranges and histograms.
 
     Raises:
-        NotLive: columns that are transformed by steps that the page does not know.
+        NotLiveError: columns that are transformed by steps that the page does not know.
     """
     if encoder is None:
         specs = [{"kind": "number", "family": "number", "fill": None, "inputs": 1} for _ in names]
     elif isinstance(encoder, ColumnPlan):
         specs = [_encoding(column) for column in encoder.columns]
     else:
-        raise NotLive("the steps of its pipeline change the columns in ways that the page does not know")
+        raise NotLiveError("the steps of its pipeline change the columns in ways that the page does not know")
     return [
         {"name": name, **spec, **_data(spec, table[:, i])}
         for i, (name, spec) in enumerate(zip(names, specs, strict=True))
@@ -71,7 +71,7 @@ def _kind(kind: Any) -> dict[str, Any]:
             return {"kind": "cyclic", "period": DAY}
         case DateTime():
             return {"kind": "datetime", "parts": list(kind.parts or ()), "origin": float(kind.origin or 0.0)}
-    raise NotLive(f"the page does not know columns of the kind {kind!r}")
+    raise NotLiveError(f"the page does not know columns of the kind {kind!r}")
 
 
 def _data(spec: dict[str, Any], entries: Numbers) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _data(spec: dict[str, Any], entries: Numbers) -> dict[str, Any]:
 
 
 def _step(spec: dict[str, Any], low: float, high: float, whole: bool) -> float:
-    """Of a slider: days for dates, minutes for times, whole numbers for such columns, else about a 200th of the range."""
+    """Of a slider: days for dates, minutes for times, ones for whole numbers, else about a 200th of the range."""
     unit = {"date": DAY, "datetime": 3600.0, "time": 60.0}.get(spec["family"])
     if unit is not None:
         return unit

@@ -11,13 +11,7 @@ from typing import Any
 from gplens.page.packing import to_script
 
 VENDOR = ("d3.min.js", "plot.umd.min.js")
-MODULES = (
-    "arrays profiles leaf_kernels kernels special gauss links softmax response posterior attribution pair_moments "
-    "error_bars columns model elements charts report_charts live_charts report_rows row_table overview report state answer "
-    "controls slices whatif main"
-).split()
-"""Our modules in an order in which each one comes after those that it imports."""
-IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+IMPORT = re.compile(r"^import [^;]* from \"\./(\w+)\.js\";\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
 
@@ -44,10 +38,23 @@ def page_html(content: dict[str, Any], title: str) -> str:
 @cache
 def script() -> str:
     """Our modules without their imports and exports, in one function: no names are left in the window."""
-    return '(() => {\n"use strict";\n' + "\n".join(module(name) for name in MODULES) + "\n})();"
+    return '(() => {\n"use strict";\n' + "\n".join(map(_inlined, modules())) + "\n})();"
 
 
-def module(name: str) -> str:
+def modules() -> tuple[str, ...]:
+    """The names of our modules, each one after those that it imports."""
+    order: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        for imported in IMPORT.findall(_read(f"js/{name}.js")):
+            visit(imported)
+        order.setdefault(name)
+
+    visit("main")
+    return tuple(order)
+
+
+def _inlined(name: str) -> str:
     """A module as part of a longer script, in which it sees the names of those before it."""
     return EXPORT.sub("", IMPORT.sub("", _read(f"js/{name}.js")))
 

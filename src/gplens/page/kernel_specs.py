@@ -1,4 +1,4 @@
-"""Kernels as the page evaluates them. A kernel that it does not know is refused with the reason that the page prints."""
+"""Kernels as the page evaluates them. One that it does not know is refused with the reason that the page prints."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ STATIONARY: dict[type[Kernel], str] = {
 }
 
 
-class NotLive(Exception):
+class NotLiveError(Exception):
     """Why a model has a report and no sliders, as a sentence."""
 
 
@@ -39,7 +39,7 @@ def kernel_spec(kernel: Kernel, features: list[int]) -> dict[str, Any]:
     """A kernel that sees these features, as JSON.
 
     Raises:
-        NotLive: a kernel that the page cannot evaluate.
+        NotLiveError: a kernel that the page cannot evaluate.
     """
     if isinstance(kernel, Scale):
         return {"type": "scale", "variance": float(kernel.variance), "kernel": kernel_spec(kernel.kernel, features)}
@@ -70,7 +70,7 @@ def _leaf(kernel: Kernel, d: int) -> dict[str, Any]:
         return {"type": "periodic", "lengthscale": each(kernel.lengthscale), "period": each(kernel.period)}
     if isinstance(kernel, Constant):
         return {"type": "constant", "variance": float(kernel.variance)}
-    raise NotLive(
+    raise NotLiveError(
         f"its kernel {type(kernel).__name__} is not one that the page evaluates (RBF, Matern 3/2 and 5/2, rational "
         "quadratic, linear, polynomial, periodic, constant, and their sums and products)"
     )

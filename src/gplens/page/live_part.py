@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,7 +20,7 @@ from gplens.columns.scalar import ScalarColumn
 from gplens.display.wording import baseline_text
 from gplens.expectations.expectation import Expectation
 from gplens.page.control_specs import control_specs, entries_of
-from gplens.page.kernel_specs import NotLive
+from gplens.page.kernel_specs import NotLiveError
 from gplens.page.model_specs import live_model
 from gplens.page.packing import floats
 from gplens.page.report_data import sampled_rows
@@ -45,18 +45,19 @@ def live_part(
     response: Expectation,
     target: Target,
     data: Any,
+    chosen: Int[Tensor, " k"],
     predictions: Predictions,
 ) -> dict[str, Any]:
     """All of it as JSON.
 
     Raises:
-        NotLive: why there is none.
+        NotLiveError: why there is none.
         ValueError: the model is not the one that was explained.
     """
     e, encoder = explanation, reading.encoder
     names = e.feature_names if encoder is None else encoder.names
-    if len(names) != process.features and encoder is None or names != e.feature_names:
-        raise NotLive("the explanation is of groups of features, which have no sliders")
+    if (len(names) != process.features and encoder is None) or names != e.feature_names:
+        raise NotLiveError("the explanation is of groups of features, which have no sliders")
     spec = live_model(process, response, reading.likelihood if isinstance(target, Response) else None)
     shown = OriginalRows(e.inputs, e.labels.inputs) if e.labels.inputs is not None else None
     explained = entries_of(encoder, e.inputs.numpy(), [] if shown is None else _texts(shown))
@@ -68,7 +69,7 @@ def live_part(
         **spec,
         "columns": control_specs(encoder, names, rows),
         "outputs": list(_outputs(reading, response, process.latents)),
-        "rows": floats(explained[sampled_rows(len(e)).numpy()]),
+        "rows": floats(explained[chosen.numpy()]),
         "baselines": _baselines(e, encoder, model, rows, table, predictions),
         "data": f"{len(rows):,} rows",
     }

@@ -11,7 +11,7 @@ from gplens.expectations.expectation import Expectation
 from gplens.likelihood import Likelihood
 from gplens.links import Affine, Exp, Identity, Link, Probit, Sigmoid, Softmax, Softplus
 from gplens.means import ConstantMean, LinearMean, Mean
-from gplens.page.kernel_specs import NotLive, kernel_spec
+from gplens.page.kernel_specs import NotLiveError, kernel_spec
 from gplens.page.packing import floats, triangle
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
@@ -19,7 +19,7 @@ from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
 MOST_POINTS = 2500
-"""Support points times the root of the number of matrices: beyond this a file has more than 30 MB, and a drag stalls."""
+"""Support points times the root of the number of matrices: with more a file has over 30 MB, and a drag stalls."""
 COUNTS = (0.0, 3.0, 17.0)
 """Thresholds at which a likelihood is compared with a Poisson one."""
 PROBES = torch.linspace(-2.0, 3.5, 12, dtype=torch.float64)
@@ -30,14 +30,14 @@ def live_model(process: Process, response: Expectation, likelihood: Likelihood |
     """A model as JSON.
 
     Raises:
-        NotLive: the page cannot evaluate it; the message is the reason, and continues "since ...".
+        NotLiveError: the page cannot evaluate it; the message is the reason, and continues "since ...".
     """
     base, rate, shift = _unscaled(process)
     parts = base.parts if isinstance(base, Stack) else (base,)
     specs = [_part(part) for part in parts]
     points = sum(part["n"] ** 2 * len(part["A"]) for part in specs) ** 0.5
     if points > MOST_POINTS:
-        raise NotLive(f"it has more support points than a page can carry (about {points:,.0f} of {MOST_POINTS:,})")
+        raise NotLiveError(f"it has more support points than a page can carry (about {points:,.0f} of {MOST_POINTS:,})")
     return {
         "parts": specs,
         "rate": rate.tolist(),
@@ -54,14 +54,14 @@ def _unscaled(process: Process) -> tuple[Process, Float[Tensor, " d"], Float[Ten
         return process, one, torch.zeros_like(one)
     W, offset = process.W, process.offset
     if W.shape[0] != W.shape[1] or not torch.equal(W, torch.diag(W.diagonal())):
-        raise NotLive("its inputs are mixed or selected before the kernel sees them")
+        raise NotLiveError("its inputs are mixed or selected before the kernel sees them")
     inner, rate, shift = _unscaled(process.base)
     return inner, W.diagonal() * rate, offset * rate + shift
 
 
 def _part(process: Process) -> dict[str, Any]:
     if not isinstance(process, Posterior):
-        raise NotLive(f"its latent functions are a {type(process).__name__}, not a kernel with support points")
+        raise NotLiveError(f"its latent functions are a {type(process).__name__}, not a kernel with support points")
     n, d = process.Z.shape
     return {
         "n": n,
@@ -80,7 +80,7 @@ def _mean(mean: Mean) -> dict[str, Any]:
         return {"constant": float(mean.value), "weight": None}
     if isinstance(mean, LinearMean):
         return {"constant": float(mean.bias), "weight": mean.weight.tolist()}
-    raise NotLive("its prior mean is a function that only Python can evaluate")
+    raise NotLiveError("its prior mean is a function that only Python can evaluate")
 
 
 def _response(expectation: Expectation) -> dict[str, Any]:
@@ -88,20 +88,20 @@ def _response(expectation: Expectation) -> dict[str, Any]:
         return {"type": "softmax"}
     if isinstance(expectation, ExpectedLink):
         return {"type": "links", "links": [_link(link) for link in expectation.links]}
-    raise NotLive(f"the page cannot evaluate its response, {type(expectation).__name__}")
+    raise NotLiveError(f"the page cannot evaluate its response, {type(expectation).__name__}")
 
 
 def _link(link: Link) -> dict[str, Any]:
     if isinstance(link, Affine):
         inner = _link(link.link)
         if "scale" in inner:
-            raise NotLive("its link is scaled twice")
+            raise NotLiveError("its link is scaled twice")
         return {**inner, "scale": link.scale, "offset": link.offset}
     if isinstance(link, Probit):
         return {"type": "probit", "shift": link.shift, "noise": link.noise}
     if type(link) in LINKS:
         return {"type": LINKS[type(link)]}
-    raise NotLive(f"its link {type(link).__name__} is not one that the page evaluates")
+    raise NotLiveError(f"its link {type(link).__name__} is not one that the page evaluates")
 
 
 def _outcome(likelihood: Likelihood | None) -> dict[str, Any] | None:

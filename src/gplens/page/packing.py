@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def to_script(content: Any) -> str:
     return text.translate(str.maketrans(ESCAPED))
 
 
-def finite(number: float) -> float | None:
+def finite(number: float | int | Tensor) -> float | None:
     """A number, or None where JSON has none."""
-    return float(number) if np.isfinite(number) else None
+    value = float(number)
+    return value if isfinite(value) else None

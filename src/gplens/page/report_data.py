@@ -76,11 +76,12 @@ def _marks(part: Attributions, level: float) -> dict[str, Any]:
     columns = tuple([k] for k in range(len(part.feature_names)))
     outputs = [None] if part.output_names is None else list(range(len(part.output_names)))
     found = [marks(part, j, slice(None), columns, level) for j in outputs]
-    ends = {} if found[0].low is None else {"low": [f.low for f in found], "high": [f.high for f in found]}
+    low = [f.low for f in found if f.low is not None]
+    high = [f.high for f in found if f.high is not None]
     return {
         "values": floats(np.stack([f.values for f in found], axis=1)),
-        "low": floats(np.stack(ends["low"], axis=1)) if ends else None,
-        "high": floats(np.stack(ends["high"], axis=1)) if ends else None,
+        "low": floats(np.stack(low, axis=1)) if low else None,
+        "high": floats(np.stack(high, axis=1)) if high else None,
         "interval": found[0].interval,
     }
 

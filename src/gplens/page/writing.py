@@ -1,18 +1,19 @@
 """Write the page of an explanation."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.adapters.reading import Reading, read
 from gplens.display.marks import check_level
 from gplens.lines.line import Line
 from gplens.page.html_file import page_html
-from gplens.page.kernel_specs import NotLive
+from gplens.page.kernel_specs import NotLiveError
 from gplens.page.live_part import live_part
 from gplens.page.report_data import MOST_ROWS, report, sampled_rows
 from gplens.targets import Latent, Response, bind_target
@@ -29,6 +30,8 @@ def write(
     title: str | None = None,
     level: float = 0.9,
     rows: int = MOST_ROWS,
+    positions: Sequence[int] | None = None,
+    total: int | None = None,
 ) -> Path:
     """Write one HTML file with the report of an explanation and, if the model is given and known to it, a what-if.
 
@@ -45,6 +48,8 @@ def write(
         title: of the page; what was explained if None.
         level: the probability of intervals.
         rows: the most rows that the page carries; of more a sample is taken, and the page says so.
+        positions: the numbers of the explained rows in the table that they were taken from; 0, 1, ... if None.
+        total: the number of rows of that table; that of the explanation if None.
 
     Raises:
         ValueError: no rows, another number of targets than rows, or a model that predicts something else.
@@ -57,27 +62,31 @@ def write(
             f"expected {len(explanation)} targets, one for each input, got {len(targets)}; pass y of the same rows."
         )
     chosen = sampled_rows(len(explanation), rows)
-    content: dict[str, Any] = {"report": report(explanation, level, targets, chosen), "live": None}
+    about = report(explanation, level, targets, chosen)
+    about["total"] = len(explanation) if total is None else total
+    if positions is not None:
+        about["numbers"] = [int(positions[i]) for i in chosen.tolist()]
+    content: dict[str, Any] = {"report": about, "live": None}
     try:
-        content["live"] = _live(explanation, model, likelihood, data)
+        content["live"] = _live(explanation, model, likelihood, data, chosen)
         content["why_not"] = None
-    except NotLive as reason:
+    except NotLiveError as reason:
         content["why_not"] = str(reason)
-    name = title or f"Why? {content['report']['title']}"
+    name = title or f"Why? The {about['title']}"
     content |= {"title": name, "output": explanation.provenance.output or ""}
     return _replace(Path(path), page_html(content, name))
 
 
-def _live(explanation: Any, model: Any, likelihood: Any, data: Any) -> dict[str, Any]:
+def _live(explanation: Any, model: Any, likelihood: Any, data: Any, chosen: Int[Tensor, " k"]) -> dict[str, Any]:
     """What the what-if needs."""
     if model is None:
-        raise NotLive("the page was written without the model; pass model= to have them")
+        raise NotLiveError("the page was written without the model; pass model= to have them")
     target = {"Response()": Response(), "Latent()": Latent()}.get(explanation.provenance.target)
     if target is None:
-        raise NotLive(f"it explains {explanation.provenance.target}, and sliders move the expected response")
+        raise NotLiveError(f"it explains {explanation.provenance.target}, and sliders move the expected response")
     reading = model if isinstance(model, Reading) and likelihood is None else read(model, likelihood)
     if reading.draws is not None:
-        raise NotLive("it is an average over draws of hyper-parameters")
+        raise NotLiveError("it is an average over draws of hyper-parameters")
     process, response = bind_target(target, reading.likelihood, reading.process, None, reading.model)
 
     def predictions(X: Float[Tensor, "b e"]) -> Float[Tensor, "b o"]:
@@ -86,7 +95,7 @@ def _live(explanation: Any, model: Any, likelihood: Any, data: Any) -> dict[str,
         return response.jet(at, tuple(range(count))).value[:, :, 0]
 
     with torch.no_grad():
-        return live_part(explanation, model, reading, process, response, target, data, predictions)
+        return live_part(explanation, model, reading, process, response, target, data, chosen, predictions)
 
 
 def _replace(path: Path, text: str) -> Path:

@@ -10,8 +10,8 @@ export function sliderRange(column) {
   const { low, high, step, kind } = column, span = high - low || 1;
   if (kind === "cyclic") return [low, Math.max(high, low + column.period - (step || 0))];
   const more = step === 1 ? Math.ceil(BEYOND * span) : BEYOND * span;
-  const first = kind === "log" ? Math.max(low - more, (low + column.plus) / 4 - column.plus) : low - more;
-  return [first, high + more];
+  const least = kind === "log" ? (low + column.plus) / 4 - column.plus : low >= 0 ? 0 : -Infinity; // no wind below zero
+  return [Math.max(low - more, least), high + more];
 }
 
 /** Entries at which a slice is evaluated. */

@@ -36,7 +36,7 @@ export function categoryChart(points, at, domain, width, label) {
     marginTop: 4,
     marginBottom: 22,
     x: { label: null, ticks: 4, domain, clamp: true, tickFormat: axisNumber },
-    y: { domain: points.map((point) => point.entry), tickFormat: (i) => shortened(points.find((point) => point.entry === i).label, letters), tickSize: 0, label: null },
+    y: { type: "band", domain: points.map((point) => point.entry), tickFormat: (i) => shortened(points.find((point) => point.entry === i).label, letters), tickSize: 0, label: null },
     marks: [
       Plot.ruleY(points, { x1: "low", x2: "high", y: "entry", stroke: LOWERS, strokeOpacity: 0.4, strokeWidth: 5 }),
       Plot.dot(points, { x: "value", y: "entry", fill: (point) => (point.entry === at.entry ? RAISES : LOWERS), r: 4 }),

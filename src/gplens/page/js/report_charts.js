@@ -9,11 +9,11 @@ export function barChart(bars, width) {
   const rows = bars.map((bar, i) => ({ ...bar, i }));
   return drawn({
     width,
-    height: 40 + 22 * rows.length,
+    height: 46 + 22 * rows.length,
     marginLeft: margin,
     marginRight: 46,
     marginTop: 4,
-    marginBottom: 34,
+    marginBottom: 40,
     x: { label: "mean |attribution|", labelAnchor: "center", labelArrow: "none", ticks: Math.max(3, Math.floor(width / 110)), tickFormat: axisNumber },
     y: { domain: rows.map((row) => row.i), tickFormat: bandLabels(rows, letters), tickSize: 0, label: null, padding: 0.3 },
     marks: [
@@ -31,11 +31,11 @@ export function beeswarm(dots, labels, width) {
   const height = 34;
   return drawn({
     width,
-    height: 44 + height * labels.length,
+    height: 50 + height * labels.length,
     marginLeft: margin,
     marginRight: 14,
     marginTop: 4,
-    marginBottom: 34,
+    marginBottom: 40,
     x: { label: "attribution", labelAnchor: "center", labelArrow: "none", ticks: Math.max(3, Math.floor(width / 110)), tickFormat: axisNumber },
     y: { domain: [labels.length - 0.5, -0.5], ticks: labels.map((_, i) => i), tickFormat: (i) => shortened(labels[i], letters), tickSize: 0, label: null },
     color: { domain: [0, 1], range: ["#3b6fb6", "#e0a030"], interpolate: "lab", unknown: "#888888" },
@@ -52,11 +52,11 @@ export function supportStrip(support, width) {
   const points = support.map((value, i) => ({ t: i / (support.length - 1), value }));
   return drawn({
     width,
-    height: 84,
+    height: 92,
     marginLeft: 34,
     marginRight: 14,
     marginTop: 8,
-    marginBottom: 32,
+    marginBottom: 38,
     x: { label: "baseline → this row", labelAnchor: "center", labelArrow: "none", ticks: 4, domain: [0, 1] },
     y: { domain: [0, 1], ticks: [0, 0.5, 1], label: null },
     marks: [

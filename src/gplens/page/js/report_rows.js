@@ -37,7 +37,8 @@ export class ReportRows {
 
   name(row) {
     const number = this.report.numbers[row];
-    return this.report.names ? this.report.names[row] : `row ${number}`;
+    const name = this.report.names ? this.report.names[row] : String(number);
+    return /^\d+$/.test(name) ? `row ${name}` : name;
   }
 
   predictionOf(row, output) {

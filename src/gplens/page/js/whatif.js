@@ -62,7 +62,7 @@ export function whatifView(live, state, change, level) {
     const focused = document.activeElement && document.activeElement.id;
     fill(answerCard, el("h2", {}, "Prediction"), several ? menu("output", outputs.map((text, o) => [String(o), text]), String(output), (o) => change({ shown: Number(o) })) : null,
       el("p", { class: "big" }, el("output", { id: "prediction" }, numberText(at.values[output])), several || name === "" ? null : el("span", { class: "dim" }, " ", el("bdi", {}, name))),
-      el("p", {}, interval, outcome ? ` An observation is between ${numberText(outcome[0])} and ${numberText(outcome[1])}.` : ""),
+      el("p", {}, interval, outcome ? ` An observation is between ${numberText(outcome[0])} and ${numberText(outcome[1])}, with the same probability.` : ""),
       el("p", { class: away ? "warning" : "dim" }, away ? `The model has left its data. ${seen}` : seen),
       model.outcome ? tailField() : null,
       several ? el("figure", {}, classChart(outputs, at.values, at.low, at.high, width)) : null);
