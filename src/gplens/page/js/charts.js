@@ -9,6 +9,7 @@ export const INK = "var(--ink)";
 /** A chart with its description for those who do not see it. */
 export function drawn(options, label) {
   const chart = Plot.plot({ ...options, style: { background: "none", color: "inherit", fontSize: "12px", overflow: "visible" } });
+  for (const group of chart.querySelectorAll("g[aria-label]")) group.removeAttribute("aria-label"); // parts of one image
   chart.setAttribute("role", "img");
   chart.setAttribute("aria-label", label);
   return chart;
@@ -49,7 +50,7 @@ export function waterfall(bars, start, end, width, { from, to }) {
     at += bar.value;
   }
   const rows = [{ label: from, end: start }, ...steps, { label: to, end }];
-  const letters = Math.max(10, Math.min(30, Math.floor(width / 22))), margin = labelMargin(rows, letters);
+  const letters = Math.max(16, Math.min(30, Math.floor(width / 22))), margin = labelMargin(rows, letters);
   const indexed = rows.map((row, i) => ({ ...row, i }));
   const moving = indexed.filter((row) => row.end === undefined);
   const ends = indexed.flatMap((row) => (row.end === undefined ? [row.x1, row.x2, ...(row.whisker ?? [])] : [row.end]));

@@ -35,9 +35,14 @@ export function controlPanel(columns, state, change, settled) {
   const controls = columns.map((column, i) => (column.inputs === 0 ? null : control(column, i, state, change, settled)));
   const idle = columns.filter((column) => column.inputs === 0).map((column) => column.name);
   const note = idle.length ? el("p", { class: "dim" }, "Not used by the model: ", el("bdi", {}, idle.join(", ")), ".") : null;
-  const panel = el("section", { class: "card controls", "aria-label": "Settings of the columns" }, el("h2", {}, "What if"),
+  const glance = el("span", { class: "glance", "aria-hidden": "true" });
+  const panel = el("section", { class: "card controls", "aria-label": "Settings of the columns" }, el("h2", {}, "What if", glance),
     controls.filter(Boolean).map(({ element }) => element), note);
-  return { panel, update: () => controls.forEach((own) => own && own.update()), draw: () => controls.forEach((own) => own && own.draw()) };
+  const update = (prediction) => {
+    glance.textContent = prediction;
+    controls.forEach((own) => own && own.update());
+  };
+  return { panel, update, draw: () => controls.forEach((own) => own && own.draw()) };
 }
 
 function control(column, i, state, change, settled) {

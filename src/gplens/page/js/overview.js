@@ -43,7 +43,7 @@ export function overAllRows(rows, output, width) {
   const bars = sizes(rows, outputFor, level), half = width > 760 ? (width - 32) / 2 : width;
   const whiskers = rows.low && rows.count <= WHISKERS ? ` Thin lines are ${interval}.` : "";
   return el("section", { class: "card", "aria-label": "Over all rows" }, el("h2", {}, "Over all rows"),
-    el("div", { class: "pair" },
+    el("div", { class: half < width ? "pair" : "" },
       el("figure", {}, barChart(bars, half), el("figcaption", {}, `Mean size of each feature's attribution; the line is the middle ${Math.round(100 * level)} % of the rows.`)),
       el("figure", {}, beeswarm(swarm(rows, outputFor, bars), bars.map((bar) => bar.label), half),
         el("figcaption", {}, `One dot for each row, from low (blue) to high (yellow) values of the feature; grey is no number.${whiskers}`))));

@@ -86,7 +86,7 @@ export class ReportRows {
 
   /** What a search looks at. */
   words(row) {
-    const entries = this.features.map((_, k) => this.inputs.text(row, k));
-    return [this.name(row), ...entries].join(" ").toLowerCase();
+    const entries = this.features.map((name, k) => `${name} = ${this.inputs.text(row, k)}`);
+    return [this.name(row), ...entries].join("\n").toLowerCase();
   }
 }

@@ -11,14 +11,13 @@ const ORDERS = [
 
 /** The rows that the state asks for, in its order. */
 export function chosenRows(rows, state) {
-  const wanted = state.search.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = state.search.trim().toLowerCase();
   const from = state.from === "" ? -Infinity : Number(state.from), to = state.to === "" ? Infinity : Number(state.to);
   const found = [];
   for (let row = 0; row < rows.count; row++) {
     const prediction = rows.predictionOf(row, outputOf(rows, state, row));
     if (prediction < from || prediction > to) continue;
-    const words = wanted.length ? rows.words(row) : "";
-    if (wanted.every((word) => words.includes(word))) found.push(row);
+    if (wanted === "" || rows.words(row).includes(wanted)) found.push(row);
   }
   const key = sortKey(rows, state);
   return key ? found.map((row) => [key(row), row]).sort((a, b) => b[0] - a[0] || a[1] - b[1]).map(([, row]) => row) : found;

@@ -46,7 +46,7 @@ export function whatifView(live, state, change, level) {
     const wanted = bars === "live" && !fastEnough(cost) ? "none" : bars;
     last = answerFor(model, state, level, live.baselineOf, wanted);
     if (bars === "live" && wanted !== "none") cost = 0.5 * cost + 0.5 * last.spent;
-    controls.update();
+    controls.update(numberText(last.at.values[last.output]));
     paintAnswer();
     paintWhy();
     csv.value = csvText(answerRows(model, last, outputs, level));
