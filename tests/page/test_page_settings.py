@@ -37,6 +37,7 @@ def number(lines: list[list[str]], column: int) -> Any:
     return np.array([float(line[column]) for line in lines])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_bar_is_that_of_python(name: str, browser: Any, tmp_path: Path) -> None:
     """Prediction, interval and attributions to 1e-6 of their size; deviations where the page has them."""
@@ -49,7 +50,9 @@ def test_every_bar_is_that_of_python(name: str, browser: Any, tmp_path: Path) ->
     e = gplens.explain(model, X, **explain)
     outputs = 1 if e.output_names is None else len(e.output_names)
     shown = [i % outputs for i in range(COUNT)]
-    fragments = [f"tab=whatif&setting={','.join(map(repr, x))}&shown={o}" for x, o in zip(X.tolist(), shown, strict=True)]
+    fragments = [
+        f"tab=whatif&setting={','.join(map(repr, x))}&shown={o}" for x, o in zip(X.tolist(), shown, strict=True)
+    ]
     with opened(browser, path) as tab:
         answers = list(map(parsed, tab.page.evaluate(ANSWERS, fragments)))
         tab.check_quiet(path)
@@ -63,7 +66,7 @@ def test_every_bar_is_that_of_python(name: str, browser: Any, tmp_path: Path) ->
 
 
 def interval(model: Any, link: Any, X: torch.Tensor) -> Any:
-    """g at the ends of the 90 % interval of f; for classes the probability and its deviation, by draws of a fine grid."""
+    """g at the ends of the 90 % interval of f; for classes the probability plus and minus its deviation."""
     at = model.along(gplens.lines.line.Line.at(X))
     m, v = at.m[:, :, 0], at.v[:, :, 0]
     if isinstance(link, links.Softmax):

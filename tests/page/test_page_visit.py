@@ -13,7 +13,12 @@ from gplens import kernels, links
 from gplens.page import write
 from gplens.processes.stack import Stack
 
-HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", '=HYPERLINK("http://x")', "שלום \u202e abc")
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    '=HYPERLINK("http://x")',
+    "שלום \u202e abc",
+)
 
 
 def three_classes(folder: Path, names: tuple[str, ...] = ("a", "b", "c", "d"), *, live: bool = True) -> Path:
@@ -84,11 +89,14 @@ def test_pin_slice_and_the_way_back_by_a_link(browser: Any, page_file: Path) -> 
         again.check_quiet(page_file)
 
 
-@pytest.mark.parametrize("fragment", ["tab=x&row=99&setting=1,2&baseline=no&threshold=a", "setting=%00,<b>,1,2", "%E0%A4%A"])
-def test_a_link_that_makes_no_sense_shows_the_first_state(browser: Any, page_file: Path, fragment: str) -> None:
-    with opened(browser, page_file, fragment) as tab:
-        assert "row 0" in tab.page.inner_text("#picked h2")
-        assert tab.said == []
+SENSELESS = ("tab=x&row=99&setting=1,2&baseline=no&threshold=a", "setting=%00,<b>,1,2", "%E0%A4%A")
+
+
+def test_a_link_that_makes_no_sense_shows_the_first_state(browser: Any, page_file: Path) -> None:
+    for fragment in SENSELESS:
+        with opened(browser, page_file, fragment) as tab:
+            assert "row 0" in tab.page.inner_text("#picked h2")
+            assert tab.said == []
 
 
 def test_hostile_names_are_texts(browser: Any, tmp_path: Path) -> None:
@@ -128,6 +136,7 @@ def test_without_a_model_the_page_says_why_there_are_no_sliders(browser: Any, tm
         tab.check_quiet(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("tab_name", ["report", "whatif"])
 def test_axe_finds_nothing_serious(browser: Any, page_file: Path, tab_name: str, scheme: str) -> None:
@@ -140,6 +149,7 @@ def test_axe_finds_nothing_serious(browser: Any, page_file: Path, tab_name: str,
     assert serious == []
 
 
+@pytest.mark.slow
 def test_nothing_is_wider_than_a_phone(browser: Any, page_file: Path) -> None:
     for tab_name in ("report", "whatif"):
         with opened(browser, page_file, f"tab={tab_name}", viewport={"width": 360, "height": 700}) as tab:
