@@ -1,5 +1,6 @@
 // The answer for a setting: prediction, interval, tail, attributions with error bars; as numbers and as CSV.
 import { entryText } from "./columns.js";
+import { AT_REST, IN_MOTION } from "./model.js";
 import { normalQuantile } from "./special.js";
 
 const FAST = 18; // milliseconds that error bars may take while one drags
@@ -7,7 +8,7 @@ const FAST = 18; // milliseconds that error bars may take while one drags
 /** Everything that the what-if shows of a setting; `bars` is "live", "fine" or "none". */
 export function answerFor(model, state, level, baselineOf, bars) {
   const x = model.point(state.setting), { point: x0, name, setting } = baselineOf(state), output = state.shown;
-  const at = model.predict(x, level), found = model.explain(x0, x, [output]);
+  const at = model.predict(x, level), found = model.explain(x0, x, [output], bars === "fine" ? AT_REST : IN_MOTION);
   const begin = performance.now();
   const known = bars === "none" || !model.barsKnown ? null : bars === "fine" ? model.finerBars(x0, x, output) : model.bars(x0, x, output);
   const spent = performance.now() - begin, z = model.response.linear ? normalQuantile((1 + level) / 2) : 1;

@@ -1,7 +1,6 @@
 // Integrated Gradients along the straight line from x0 to x, by adaptive Gauss-Kronrod panels (MATH 4.1).
 import { KRONROD } from "./gauss.js";
 
-const TOLERANCE = 1e-9; // relative to the largest attribution or change of the prediction
 const MOST_PANELS = 40;
 
 /** The integral of dT/dx_k over one panel for each output, with an error estimate for each feature. */
@@ -34,9 +33,10 @@ function errorOf(part, scale) {
 
 /**
  * Attributions of the outputs asked for, one for each feature of the model:
- * {values[o][k], start[], end[], gap[], nodes, converged}.
+ * {values[o][k], start[], end[], gap[], nodes, converged}. The tolerance is relative to the largest of them, or to the
+ * change of the prediction.
  */
-export function attribute(model, x0, x, outputs, tolerance = TOLERANCE) {
+export function attribute(model, x0, x, outputs, tolerance) {
   const features = x.length, d = x.map((value, j) => value - x0[j]);
   const [start, end] = [x0, x].map((point) => {
     const { m, v } = model.posterior.at(point, { variance: !model.response.linear });

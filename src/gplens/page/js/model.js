@@ -9,6 +9,8 @@ import { gammaLower, normalCdf, normalQuantile } from "./special.js";
 
 const NODES = 16;
 const MORE_NODES = 24;
+export const AT_REST = 1e-9; // the error of attributions relative to the largest one
+export const IN_MOTION = 1e-6;
 
 export class Model {
   constructor(spec) {
@@ -82,8 +84,8 @@ export class Model {
   }
 
   /** Attributions of the columns for the outputs asked for, from one point to another. */
-  explain(x0, x, outputs) {
-    const found = attribute(this, x0, x, outputs);
+  explain(x0, x, outputs, tolerance = AT_REST) {
+    const found = attribute(this, x0, x, outputs, tolerance);
     return { ...found, values: found.values.map((own) => byColumn(own, this.sets)) };
   }
 

@@ -94,7 +94,7 @@ export function whatifView(live, state, change, level) {
     const change_ = state.baseline === "pinned" ? `From A, ${numberText(start)}, to this setting, ${numberText(end)}: a change of ${signedText(end - start)}.` : `From ${numberText(start)} at the baseline to ${numberText(end)}.`;
     const whiskers = !model.barsKnown ? "Error bars of classes need draws; the report has them where they were asked for." : last.bars ? `Whiskers: ${model.response.linear ? `${percent} intervals` : "± 1 posterior deviation"}.`
       : fastEnough(cost) ? "Error bars are not available here: the model is too unsure." : "Error bars follow when you stop.";
-    const exact = `${last.nodes} points of the path; the bars add up to the change to ${numberText(Math.abs(last.gap))}.${last.converged ? "" : " They missed their tolerance of 1e-9."}`;
+    const exact = `${last.nodes} points of the path; the bars add up to the change to ${numberText(Math.abs(last.gap))}.${last.converged ? "" : " They missed their tolerance."}`;
     const opened = csv.closest("details") && csv.closest("details").open;
     const focused = document.activeElement && document.activeElement.id;
     const kept = folded("as a table and CSV", textTable("Attributions", ["column", "attribution", "deviation"], columns.map((bar) => [bar.label, signedText(bar.value), bar.sd === null ? "" : numberText(bar.sd)])), csv);
