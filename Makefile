@@ -9,6 +9,7 @@ NUMERICAL := $(addprefix tests/,conformance kernels links paths expectations unc
 
 run: .venv/installed
 	@$(BIN)/python examples/bike_hour.py
+	@$(BIN)/python examples/bike_page.py
 
 test: lint types unit
 
