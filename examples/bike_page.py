@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas
+from numpy.typing import NDArray
 
 import gplens
 from gplens.columns import Cyclic
@@ -14,13 +16,13 @@ EVERY = 4
 WEATHER = {1: "clear", 2: "mist", 3: "light rain or snow", 4: "heavy rain or snow"}
 
 
-def hours() -> tuple[pandas.DataFrame, pandas.Series]:
+def hours() -> tuple[pandas.DataFrame, NDArray[np.float64]]:
     """The table as people have it: texts, booleans, and numbers in their units; and the bikes rented."""
     data = gplens.datasets.bike_sharing(kaggle=False)
-    table = pandas.DataFrame(data.X.numpy(), columns=list(data.feature_names)).drop(columns="day_of_year")
-    table["weather"] = table["weather"].map(WEATHER)
-    table = table.astype({"holiday": bool, "working_day": bool})
-    return table[::EVERY], pandas.Series(data.y.numpy())[::EVERY]
+    columns = {name: data.column(name)[::EVERY].tolist() for name in data.feature_names if name != "day_of_year"}
+    columns["weather"] = [WEATHER[int(code)] for code in columns["weather"]]
+    table = pandas.DataFrame(columns).astype({"holiday": bool, "working_day": bool})
+    return table, data.y[::EVERY].numpy()
 
 
 def main(path: Path) -> None:
