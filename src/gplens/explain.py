@@ -20,12 +20,13 @@ from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
+from gplens.explanation.support_of_paths import support_of_paths
+from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Background, attribute
 from gplens.paths.integrand import Question, Rule
 from gplens.paths.sampling import attribute_by_sampling
-from gplens.processes.prior_variances import support_of_rows
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.answers import check_request, spread_of
@@ -59,7 +60,7 @@ def explain(
     rule: Rule | None = None,
     tolerance: float | None = None,
     uncertainty: Uncertainty | None = None,
-    support: bool = False,
+    support: bool | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Explanation:
@@ -71,8 +72,8 @@ def explain(
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
             gplens.Functions; or what gplens.read(model) returned. It is left as it was.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
-        baseline: what the attributions are relative to: a scalar, a vector, one row for each input, or an object of
-            gplens.baselines.
+        baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. An
+            estimator of gplens has one of its own, a few training rows that stand for all; no other model has.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.
         target: what is explained, an object of gplens.targets; the expected response if None.
         outputs: numbers or names of the outputs of a model that has several; all of them if None.
@@ -83,8 +84,10 @@ def explain(
         uncertainty: gplens.Diagonal(), Full() or Samples(count, seed): how sure the model is of each attribution.
             Deviations have a tolerance of their own, 1e-3; rows that miss it are False in `spread.converged`.
             Nothing of it is computed if None.
-        support: whether `explanation.support` is computed: how far the data determine the model along each path. It
-            costs the variance at 33 points of each path.
+        support: whether `explanation.support` is computed: how far the data determine the model along each path, and
+            the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
+            as much as the attributions of the paths on which it is low. If None, three points of a few paths are
+            looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
 
@@ -100,7 +103,7 @@ def explain(
     if uncertainty is not None:
         _instance(uncertainty, Uncertainty, "uncertainty")
     encoder = encoder_of(model)
-    baseline = as_baseline(baseline, encoder)
+    baseline = as_baseline(_default_baseline(model) if baseline is None else baseline, encoder)
     table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
@@ -118,19 +121,25 @@ def explain(
         if request is not None:
             check_request(question, request) if sets is None else check_sums(question, request, sets)
         integrate = attribute if question.expectation.replicates is None else attribute_by_sampling
-        attribution = integrate(question, rule, table.values, baselines, Background(baseline.weights, summed))
+        background = Background(baseline.weights, summed)
+        attribution = integrate(question, rule, table.values, baselines, background)
         spread = None
         if request is not None:
             asked = (question, request, table.values, baselines[:, 0], attribution.integral.values)
             spread = spread_of(*asked) if sets is None else spread_of_sums(*asked, sets)
-        support_of_paths = support_of_rows(question.process, table.values, baselines) if support else None
+        trust = None
+        if support:
+            trust = support_of_paths(question, rule, integrate, table.values, baselines, background, attribution)
+        elif support is None:
+            warn_of_low_support(question.process, table.values, baselines)
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
     inputs = names if encoder is None else encoder.inputs
     explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
-    if spread is not None and output_names is None:
-        spread = spread.squeezed()
-    explanation = replace(explanation, spread=spread if sets is None else None, support=support_of_paths)
+    if output_names is None:
+        spread = None if spread is None else spread.squeezed()
+        trust = None if trust is None else trust.squeezed()
+    explanation = replace(explanation, spread=spread if sets is None else None, support=trust)
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     explanation = explanation if groups is None else explanation.group(groups)
@@ -139,6 +148,12 @@ def explain(
         over_background = over_background[:, 0]
     explanation = replace(explanation, background_std=over_background)
     return explanation if sets is None else replace(explanation, spread=spread)
+
+
+def _default_baseline(model: Any) -> Baseline | None:
+    """The background that an estimator of gplens keeps; None for any other model."""
+    kept = getattr(model, "default_baseline", None)
+    return kept if isinstance(kept, Baseline) else None
 
 
 def _read(

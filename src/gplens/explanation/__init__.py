@@ -3,5 +3,6 @@
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
+from gplens.explanation.support import Support, SupportWarning
 
-__all__ = ["Explanation", "Provenance", "Spread"]
+__all__ = ["Explanation", "Provenance", "Spread", "Support", "SupportWarning"]

@@ -20,10 +20,11 @@ from gplens.explanation.selection import (
 )
 from gplens.explanation.shown import Shown
 from gplens.explanation.spread import Spread
+from gplens.explanation.support import Support
 
 BY_ROW = frozenset(["values", "prediction", "baseline_prediction", "gap", "error", "standard_error", "background_std"])
-BY_ROW |= {"nodes", "converged", "inputs", "support"}
-"""The fields with one entry for each input, besides the spread."""
+BY_ROW |= {"nodes", "converged", "inputs"}
+"""The fields with one entry for each input, besides the spread and the support."""
 
 
 @final
@@ -65,9 +66,8 @@ class Explanation(Shown):
     """Monte Carlo error of every value, if draws were unavoidable; else None."""
     spread: Spread | None = None
     """How sure the model is of each attribution; None unless asked for with explain(uncertainty=...)."""
-    support: Float[Tensor, "b p"] | None = None
-    """1 - v/k at evenly spaced points of each path from t = 0 to 1: 1 where the data determine the latent function, 0
-    where it is the prior's. The least of several latent functions; None unless asked for with explain(support=True)."""
+    support: Support | None = None
+    """How far the data determine the model along each path; None unless asked for with explain(support=True)."""
     frame_backend: str | None = None
     """The library of the frame that the inputs came in ("pandas", "polars", ...), in which `to_frame` answers."""
     labels: Labels = Labels()
@@ -114,6 +114,7 @@ class Explanation(Shown):
         chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items() if name in BY_ROW}
         chosen["baseline"] = self.baseline if self.background else self.baseline[rows]
         chosen["labels"] = self.labels.of_rows(rows, background=self.background)
+        chosen["support"] = None if self.support is None else self.support.rows(rows)
         return replace(self, **chosen, spread=None if self.spread is None else self.spread.rows(rows))
 
     def group(self, groups: Mapping[str, Sequence[str]]) -> "Explanation":
@@ -137,6 +138,7 @@ class Explanation(Shown):
             baseline=single_members(self.baseline, columns),
             feature_names=tuple(columns),
             spread=None if self.spread is None else self.spread.group(list(columns.values())),
+            support=None if self.support is None else self.support.group(columns),
         )
 
     def contrast(self, a: SupportsIndex | str, b: SupportsIndex | str) -> "Explanation":
@@ -150,6 +152,7 @@ class Explanation(Shown):
         parts: dict[str, Any] = {name: tensors[name][:, i] + sign * tensors[name][:, j] for name, sign in signed}
         target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
         parts["spread"] = None if self.spread is None else self.spread.contrast(i, j)
+        parts["support"] = None if self.support is None else self.support.contrast(i, j)
         parts["background_std"] = None  # the two vary together, as their deviations do not say
         return replace(self, **parts, output_names=None, provenance=replace(self.provenance, target=target))
 

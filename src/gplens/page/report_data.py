@@ -43,7 +43,7 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
         "error": None if part.error is None else floats(part.error.flatten(1).amax(1)),
         "nodes": part.nodes.tolist(),
         "converged": None if part.converged is None else part.converged.tolist(),
-        "support": None if part.support is None else [[round(s, 4) for s in row] for row in part.support.tolist()],
+        **_support(part),
         "inputs": _entries(part.inputs, part.labels.inputs),
         "origin": None if e.background else _entries(part.baseline[:1], part.labels.baseline),
         "one_baseline": not e.background and bool((_same(e.baseline) | e.baseline.isnan()).all()),
@@ -52,6 +52,20 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
         "level": level,
         "quality": _quality(e),
         "facts": _facts(e),
+    }
+
+
+def _support(part: Any) -> dict[str, Any]:
+    """How far the data determine the model along each path, and at the baseline of the first row."""
+    known = part.support
+    if known is None:
+        return {"support": None, "prior_share": None, "distance": None, "baseline_std": None}
+    share, std = known.total_prior_share, known.baseline_std
+    return {
+        "support": [[round(s, 4) for s in row] for row in known.along.tolist()],
+        "prior_share": None if share is None else floats(share),
+        "distance": None if known.distance is None else finite(known.distance[0]),
+        "baseline_std": None if std is None else [finite(s) for s in std[0].reshape(-1)],
     }
 
 

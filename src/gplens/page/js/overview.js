@@ -75,7 +75,9 @@ export function baselineCheck(rows) {
   children.push(el("p", {}, report.one_baseline ? `At the baseline, ${report.baseline}, the model predicts ${starts}.`
     : report.background ? "The attributions are averages over a background of baselines." : "Each row has a baseline of its own."));
   if (report.support) {
-    const least = Math.min(...report.support.map((path) => path[0]));
+    const least = Math.min(...report.support.map((path) => path[0])), { distance, baseline_std: std } = report;
+    if (std && report.one_baseline) children.push(el("p", {}, `The posterior deviation of that prediction is ${std.map(numberText).join(", ")}.`));
+    if (distance !== null) children.push(el("p", {}, `The nearest support point is ${numberText(distance)} lengthscales away.`));
     children.push(el("p", {}, `There the data determine ${Math.round(100 * least)} % of the prior variance of the model. `,
       least < 0.5 ? el("strong", {}, "The model hardly knows its own baseline: choose one that is nearer to the data.") : "The model knows its baseline."));
   }

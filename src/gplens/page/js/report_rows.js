@@ -28,7 +28,7 @@ export class ReportRows {
     this.features = report.features;
     this.outputs = report.outputs ?? [null];
     this.count = report.numbers.length;
-    for (const name of ["values", "low", "high", "prediction", "start", "gap", "error"]) {
+    for (const name of ["values", "low", "high", "prediction", "start", "gap", "error", "prior_share"]) {
       this[name] = report[name] === null ? null : decodeFloats(report[name]);
     }
     this.inputs = new Table(report.inputs, d);
@@ -47,6 +47,11 @@ export class ReportRows {
 
   startOf(row, output) {
     return this.start[row * this.outputs.length + output];
+  }
+
+  /** The share of the attributions that is collected where the data say little; NaN if it is not known (4.14). */
+  priorShare(row, output) {
+    return this.prior_share ? this.prior_share[row * this.outputs.length + output] : NaN;
   }
 
   /** The output with the largest prediction. */
