@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from gplens import baselines, columns, datasets, kernels, links, means, rules, targets
 from gplens.adapters.reading import Reading, read
 from gplens.explain import explain
-from gplens.explanation import Explanation, Provenance, Spread
+from gplens.explanation import Explanation, Importance, Interrupted, Provenance, Spread
 from gplens.explanation.provenance import VERSION as _VERSION
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
+from gplens.paths.hard_rows import ConvergenceWarning
 from gplens.processes.functions import Functions
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
@@ -25,10 +26,13 @@ if _TYPE_CHECKING:
 __version__ = _VERSION
 
 __all__ = [
+    "ConvergenceWarning",
     "Diagonal",
     "Explanation",
     "Full",
     "Functions",
+    "Importance",
+    "Interrupted",
     "Likelihood",
     "Mix",
     "Posterior",

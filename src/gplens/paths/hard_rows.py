@@ -1,0 +1,99 @@
+"""Inputs whose attributions did not converge, or took very many nodes: which, why, and what to do."""
+
+import warnings
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from gplens.lines.line import Line
+from gplens.paths.integrand import Integral, Question
+
+MANY = 20_000
+"""Nodes of a path that are worth a sentence: a smooth path of one lengthscale takes 11."""
+LONG = 100.0
+"""Path length in lengthscales that explains many nodes by itself."""
+TURNS = 10.0
+"""Changes of the mean by the resolution of the link (4.10) that explain them."""
+NODES = 129
+"""Places of a path at which the mean is compared with the resolution of the link."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Some results of `gplens.explain` missed their tolerance, or took very many nodes."""
+
+
+def warn_of_hard_rows(
+    question: Question,
+    integral: Integral,
+    of_spread: Bool[Tensor, " b"] | None,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    names: Sequence[str],
+) -> None:
+    """One warning for all inputs, with the cause for the first one; none if all is well."""
+    many = (integral.nodes > MANY * baselines.shape[1]) & (False if integral.converged is None else integral.converged)
+    kinds = [
+        ("the attributions of {} did not converge", None if integral.converged is None else ~integral.converged),
+        ("the standard deviations of {} did not converge", None if of_spread is None else ~of_spread),
+        (f"{{}} took more than {MANY:,} nodes", many),
+    ]
+    hard = [(text, rows.nonzero()[:, 0]) for text, rows in kinds if rows is not None and bool(rows.any())]
+    if not hard:
+        return
+    first = int(hard[0][1][0])
+    facts = "; ".join(text.format(_counted(rows, len(x))) for text, rows in hard)
+    x0 = baselines[0 if len(baselines) == 1 else first]
+    warnings.warn(
+        f"{facts}. Input {first} took {int(integral.nodes[first]):,} nodes: {_cause(question, x[first], x0, names)} "
+        "`explanation.converged` and `explanation.spread.converged` say which inputs missed their tolerance, and "
+        "`explanation.error` by how much.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def _counted(rows: Tensor, of: int) -> str:
+    return f"{len(rows):,} of {of:,} input{'' if of == 1 else 's'} (the first is {int(rows[0])})"
+
+
+def _cause(question: Question, x: Float[Tensor, " d"], x0: Float[Tensor, "s d"], names: Sequence[str]) -> str:
+    """What makes the longest path of an input hard, and what to do, as sentences."""
+    process, looser = question.process, f"pass a larger tolerance than {question.tolerance:.0e}"
+    lengths = process.length(Line(x0, x - x0, x.new_zeros(len(x0), 0)))
+    start, length = x0[int(lengths.argmax())], float(lengths.max())
+    if length > LONG:
+        step = torch.diag(x - start)
+        by_feature = process.length(Line(start[None], step, x.new_zeros(len(x), 0)))
+        k = int(by_feature.argmax())
+        return (
+            f"its path is {length:.3g} lengthscales long, {float(by_feature[k]):.3g} of them in feature "
+            f"{names[k] if len(names) == len(x) else k!r}. Choose a baseline that is nearer, or fit the model again "
+            f"with larger lengthscales; or {looser}."
+        )
+    if question.expectation.replicates is not None:
+        return f"its target is an average over draws, whose standard error falls slowly; {looser}."
+    turns = _turns(question, start, x)
+    if turns > TURNS:
+        return (
+            f"the link is steep: the latent mean passes {turns:.3g} times the distance over which its expectation bends. "
+            f"A latent variance or a noise that is larger makes it less steep; or {looser}."
+        )
+    if not process.smooth:
+        return (
+            f"the kernel is rough, or known by its values alone, so that its gradient has kinks on the path; {looser}, "
+            "or fit the model with a smoother kernel."
+        )
+    return f"attributions of opposite sign cancel to many digits, or the target bends sharply; {looser}."
+
+
+def _turns(question: Question, x0: Float[Tensor, " d"], x: Float[Tensor, " d"]) -> float:
+    """The way of the latent means along a path, in units of the resolution of the target (4.10)."""
+    t = torch.linspace(0, 1, NODES, dtype=x.dtype)[None]
+    marginals = question.process.along(Line(x0[None], (x - x0)[None], t))
+    resolution = question.expectation.resolution(marginals)
+    if resolution is None:
+        return 0.0
+    steps = marginals.m.diff(dim=2).abs() / torch.minimum(resolution[..., 1:], resolution[..., :-1])
+    return float(steps.nan_to_num(nan=0.0, posinf=0.0).sum(2).max())
