@@ -14,8 +14,8 @@ from gplens.adapters.numbers import as_float
 from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
-from gplens.expectations.expectation import Expectation
 from gplens.display.progress import check_progress, showing
+from gplens.expectations.expectation import Expectation
 from gplens.explanation.interrupted import Interrupted
 from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance

@@ -74,9 +74,9 @@ def to_shap(explanation: Explanation, level: float) -> "shap.Explanation":
         ) from cause
     e = explanation
     has_interval = e.spread is not None and e.spread.has_interval
-    lower, upper = map(_outputs_last, e.interval(level)) if has_interval else (None, None)
+    lower, upper = map(outputs_last, e.interval(level)) if has_interval else (None, None)
     return shap.Explanation(
-        values=_outputs_last(e.values),
+        values=outputs_last(e.values),
         base_values=e.baseline_prediction.numpy(),
         data=e.inputs.numpy(),
         display_data=_display(e),
@@ -97,5 +97,6 @@ def _display(e: Explanation) -> NDArray[Any] | None:
     return display
 
 
-def _outputs_last(values: Float[Tensor, "b *c d"]) -> NDArray[np.float64]:
+def outputs_last(values: Float[Tensor, "b *c d"]) -> NDArray[np.float64]:
+    """(b, d), or (b, d, c)."""
     return (values.mT if values.ndim == 3 else values).numpy()

@@ -94,7 +94,9 @@ class Importance:
     def __repr__(self) -> str:
         """A table for each output, the largest features first."""
         inputs = f"{self.inputs} input{'' if self.inputs == 1 else 's'}"
-        posterior = "without error bars" if self.draws is None else f"{100 * LEVEL:g} % intervals, joint over the inputs"
+        posterior = (
+            "without error bars" if self.draws is None else f"{100 * LEVEL:g} % intervals, joint over the inputs"
+        )
         names = self.output_names
         tables = [self._table(j) for j in range(1 if names is None else len(names))]
         return "\n".join([f"Importance: mean |attribution| over {inputs}; {posterior}", *tables])

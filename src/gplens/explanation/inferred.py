@@ -59,7 +59,7 @@ class Inferred:
         return self._spread().probability_larger(self.values, *map(self.feature_names.index, (feature_a, feature_b)))
 
     def rank_probabilities(self: Any) -> RankProbabilities:
-        """The posterior probability that feature k has the r-th largest |attribution|: `.values[..., k, r]`, by name."""
+        """The posterior probability that feature k has the r-th largest |attribution|: `.values[..., k, r]`."""
         shares, error = self._spread().rank_probabilities(self.values)
         return RankProbabilities(shares, self.feature_names, self.output_names, error, self.frame_backend)
 

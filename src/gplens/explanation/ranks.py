@@ -49,7 +49,9 @@ class RankProbabilities:
         """A table of the first input, and of its first output."""
         b, outputs = len(self.values), self.output_names
         of_outputs = "" if outputs is None else f", {len(outputs)} outputs"
-        head = f"Ranks by |attribution| of {b} input{'' if b == 1 else 's'}{of_outputs}: probabilities +- {self.error:.1g}"
+        head = (
+            f"Ranks by |attribution| of {b} input{'' if b == 1 else 's'}{of_outputs}: probabilities +- {self.error:.1g}"
+        )
         if b == 0:
             return head
         table = self.values[0] if outputs is None else self.values[0, 0]
@@ -58,7 +60,9 @@ class RankProbabilities:
         order, shown = expected.argsort(stable=True).tolist()[:SHOWN], min(len(table), SHOWN)
         width = max(len(where), *(len(self.feature_names[k]) for k in order))
         ranks = "".join(f"{f'rank {r + 1}':>8}" for r in range(shown))
-        lines = [f"    {self.feature_names[k]:<{width}}" + "".join(f"{p:8.3f}" for p in table[k, :shown]) for k in order]
+        lines = [
+            f"    {self.feature_names[k]:<{width}}" + "".join(f"{p:8.3f}" for p in table[k, :shown]) for k in order
+        ]
         return "\n".join([head, f"    {where:<{width}}{ranks}", *lines])
 
 

@@ -77,8 +77,8 @@ def _cause(question: Question, x: Float[Tensor, " d"], x0: Float[Tensor, "s d"],
     turns = _turns(question, start, x)
     if turns > TURNS:
         return (
-            f"the link is steep: the latent mean passes {turns:.3g} times the distance over which its expectation bends. "
-            f"A latent variance or a noise that is larger makes it less steep; or {looser}."
+            f"the link is steep: the latent mean moves by {turns:.3g} times the distance over which its expectation "
+            f"bends. A larger variance of f or a larger noise makes it less steep; or {looser}."
         )
     if not process.smooth:
         return (

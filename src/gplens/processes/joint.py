@@ -1,4 +1,4 @@
-"""A latent function and its gradient at any points, jointly Gaussian: what ties different inputs together (MATH 5.24)."""
+"""A latent function and its gradient at any points, jointly Gaussian: what ties inputs together (MATH 5.24)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

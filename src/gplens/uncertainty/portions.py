@@ -22,7 +22,6 @@ ROWS = 32
 """The most rows of a portion with error bars, which take milliseconds a row."""
 
 
-
 @final
 @dataclass(frozen=True, eq=False)
 class Portion:

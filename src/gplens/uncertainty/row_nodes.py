@@ -58,7 +58,9 @@ class RowNodes:
             add[s, list(members)] = 1.0
         points, steps, nodes, weights, averages = [], [], [], [], []
         for start, step, length in zip(x0, d, lengths, strict=True):
-            t, w, is_node, A = _rule(max(1, ceil(length / REACH)), ORDERS[not linear and process.smooth], smooth=process.smooth)
+            t, w, is_node, A = _rule(
+                max(1, ceil(length / REACH)), ORDERS[not linear and process.smooth], smooth=process.smooth
+            )
             points.append(start + t[:, None] * step)
             steps.append((add * step).expand(len(t), -1, -1))
             nodes.append(is_node)
