@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gplens.adapters.encoders import encoder_of
 from gplens.adapters.reading import Reading, read
 from gplens.baselines import Baseline, Sample, as_baseline
 from gplens.explain import explain
@@ -102,15 +101,16 @@ class Explainer:
         """An input, for what depends on the baseline alone."""
         if isinstance(self.baseline, Sample):
             return self.baseline.given.raw[:1]
-        if encoder_of(self.model) is None:
-            reading = self.model if isinstance(self.model, Reading) else read(self.model, self.likelihood)
-            row = torch.zeros(1, reading.process.features, dtype=torch.float64)
-            if len(self.baseline.rows(row)) == 1:
-                return row
-        raise ValueError(
-            f"expected a background table, the same for all rows, for expected_value, got {self.baseline!r}; use "
-            "explainer(X).base_values, which has the base value of every row."
-        )
+        reading = self.model if isinstance(self.model, Reading) else read(self.model, self.likelihood)
+        row = torch.zeros(1, reading.process.features, dtype=torch.float64)
+        try:
+            self.baseline.rows(row)
+        except ValueError as cause:
+            raise ValueError(
+                f"expected a baseline that all rows share for expected_value, got {self.baseline!r}; use "
+                "explainer(X).base_values, which has the base value of every row."
+            ) from cause
+        return row
 
 
 def _background(table: Any) -> Baseline:

@@ -16,6 +16,9 @@ LONG = 100.0
 """Path length in lengthscales that explains many nodes by itself."""
 TURNS = 10.0
 """Changes of the mean by the resolution of the link (4.10) that explain them."""
+SEE_VALUES = "See explanation.converged and explanation.error."
+SEE_SPREAD = "See explanation.spread.converged and explanation.spread.error."
+LOOSER_SPREAD = "a request with a larger tolerance, such as uncertainty=gplens.Full(tolerance=1e-2)"
 NODES = 129
 """Places of a path at which the mean is compared with the resolution of the link."""
 
@@ -33,34 +36,34 @@ def warn_of_hard_rows(
     names: Sequence[str],
 ) -> None:
     """One warning for all inputs, with the cause for the first one; none if all is well."""
-    many = (integral.nodes > MANY * baselines.shape[1]) & (False if integral.converged is None else integral.converged)
+    many = integral.nodes > MANY * baselines.shape[1]
+    missed = None if integral.converged is None else ~integral.converged
     kinds = [
-        ("the attributions of {} did not converge", None if integral.converged is None else ~integral.converged),
-        ("the standard deviations of {} did not converge", None if of_spread is None else ~of_spread),
-        (f"{{}} took more than {MANY:,} nodes", many),
+        ("the attributions of {} did not converge", missed, SEE_VALUES),
+        (f"{{}} took more than {MANY:,} nodes", many if missed is None else many & ~missed, ""),
+        ("the standard deviations of {} did not converge", None if of_spread is None else ~of_spread, SEE_SPREAD),
     ]
-    hard = [(text, rows.nonzero()[:, 0]) for text, rows in kinds if rows is not None and bool(rows.any())]
+    hard = [(text, rows.nonzero()[:, 0], see) for text, rows, see in kinds if rows is not None and bool(rows.any())]
     if not hard:
         return
-    first = int(hard[0][1][0])
-    facts = "; ".join(text.format(_counted(rows, len(x))) for text, rows in hard)
-    x0 = baselines[0 if len(baselines) == 1 else first]
-    warnings.warn(
-        f"{facts}. Input {first} took {int(integral.nodes[first]):,} nodes: {_cause(question, x[first], x0, names)} "
-        "`explanation.converged` and `explanation.spread.converged` say which inputs missed their tolerance, and "
-        "`explanation.error` by how much.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
+    first, only_spread = int(hard[0][1][0]), hard[0][2] == SEE_SPREAD
+    facts = "; ".join(text.format(_counted(rows, len(x))) for text, rows, _ in hard)
+    looser = f"pass {LOOSER_SPREAD}" if only_spread else f"pass a larger tolerance than {question.tolerance:.0e}"
+    cause = _cause(question, x[first], baselines[0 if len(baselines) == 1 else first], names, looser)
+    nodes = "" if only_spread else f", which took {int(integral.nodes[first]):,} nodes"
+    see = " ".join(see for _, _, see in hard if see)
+    warnings.warn(f"{facts}. Input {first}{nodes}: {cause} {see}".rstrip(), ConvergenceWarning, stacklevel=3)
 
 
 def _counted(rows: Tensor, of: int) -> str:
     return f"{len(rows):,} of {of:,} input{'' if of == 1 else 's'} (the first is {int(rows[0])})"
 
 
-def _cause(question: Question, x: Float[Tensor, " d"], x0: Float[Tensor, "s d"], names: Sequence[str]) -> str:
+def _cause(
+    question: Question, x: Float[Tensor, " d"], x0: Float[Tensor, "s d"], names: Sequence[str], looser: str
+) -> str:
     """What makes the longest path of an input hard, and what to do, as sentences."""
-    process, looser = question.process, f"pass a larger tolerance than {question.tolerance:.0e}"
+    process = question.process
     lengths = process.length(Line(x0, x - x0, x.new_zeros(len(x0), 0)))
     start, length = x0[int(lengths.argmax())], float(lengths.max())
     if length > LONG:
@@ -85,7 +88,7 @@ def _cause(question: Question, x: Float[Tensor, " d"], x0: Float[Tensor, "s d"],
             f"the kernel is rough, or known by its values alone, so that its gradient has kinks on the path; {looser}, "
             "or fit the model with a smoother kernel."
         )
-    return f"attributions of opposite sign cancel to many digits, or the target bends sharply; {looser}."
+    return f"the target bends sharply, or parts of opposite sign cancel to many digits; {looser}."
 
 
 def _turns(question: Question, x0: Float[Tensor, " d"], x: Float[Tensor, " d"]) -> float:
