@@ -69,7 +69,8 @@ class Importance:
     def probability_among_first(self, k: int) -> Float[Tensor, "*c d"]:
         """The posterior probability that a feature has one of the k largest J."""
         count = checked_count(k, len(self.feature_names))
-        return ranks_of(self._drawn("the probability of a rank"))[..., :count].sum(-1).mean(0)
+        among = ranks_of(self._drawn("the probability of a rank")) < count
+        return among.to(self.mean.dtype).mean(0)
 
     def to_frame(self, *, level: float = LEVEL, first: int = 1) -> Any:
         """A frame with a row for each output and feature: mean, and the posterior where it is known.

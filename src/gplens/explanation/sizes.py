@@ -3,7 +3,7 @@
 from math import pi
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import owens_t
 from torch import Tensor
 
@@ -11,7 +11,7 @@ from gplens.expectations.softmax.sampled import sobol_normals
 
 SINGULAR = 1e-13
 """1 - correlation^2 of two attributions below this is rounding: both are functions of one standard normal."""
-REPLICATES, POINTS = 8, 1024
+REPLICATES, POINTS = 8, 4096
 """Scramblings of a Sobol sequence behind the probabilities of ranks, and the points of each."""
 CHUNK = 2_000_000
 """Numbers in the draws that are sorted at once."""
@@ -69,7 +69,7 @@ def rank_probabilities(
 ) -> tuple[Float[Tensor, "*n d d"], float]:
     """P(|a_k| is the r-th largest) at [..., k, r], and the largest standard error.
 
-    Exact for up to two features; else by eight scramblings of 1024 Sobol points, the same for every call.
+    Exact for up to two features; else by eight scramblings of 4096 Sobol points, the same for every call.
     """
     d = values.shape[-1]
     if d == 1:
@@ -81,9 +81,9 @@ def rank_probabilities(
     root = vectors * size.clamp(min=0).sqrt()[..., None, :]  # semi-definite: below zero is rounding
     flat = values.reshape(-1, d), root.reshape(-1, d, d)
     points = [sobol_normals(POINTS, d, seed) for seed in range(REPLICATES)]
-    rows = max(1, CHUNK // (POINTS * d * d))
+    rows = max(1, CHUNK // (POINTS * d))
     shares = [
-        torch.stack([_rank_shares(means[:, None] + z @ roots.mT) for z in points])
+        torch.stack([rank_shares((means[:, None] + z @ roots.mT).abs()) for z in points])
         for means, roots in zip(flat[0].split(rows), flat[1].split(rows), strict=True)
     ]
     by_replicate = torch.cat(shares, dim=1) if shares else values.new_zeros(REPLICATES, 0, d, d)
@@ -91,11 +91,14 @@ def rank_probabilities(
     return by_replicate.mean(0).reshape(*values.shape, d), error
 
 
-def _rank_shares(draws: Float[Tensor, "n s d"]) -> Float[Tensor, "n d d"]:
-    return ranks_of(draws.abs()).mean(1)
+def rank_shares(sizes: Float[Tensor, "n s d"]) -> Float[Tensor, "n d d"]:
+    """The share of the s draws in which feature k has the r-th largest size, at [:, k, r]."""
+    (n, s, d), ranks = sizes.shape, ranks_of(sizes)
+    places = torch.arange(d) * d + ranks + torch.arange(n)[:, None, None] * d * d
+    counts = torch.bincount(places.flatten(), minlength=n * d * d)
+    return counts.view(n, d, d).to(sizes.dtype) / s
 
 
-def ranks_of(sizes: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d d"]:
-    """1 at [..., k, r] where feature k has the r-th largest size; ties keep the order of the features."""
-    ranks = sizes.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
-    return torch.nn.functional.one_hot(ranks, sizes.shape[-1]).to(sizes.dtype)
+def ranks_of(sizes: Float[Tensor, "*n d"]) -> Int[Tensor, "*n d"]:
+    """The rank of each feature, from 0 for the largest; ties keep the order of the features."""
+    return sizes.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
-from gplens.explanation.sizes import probability_larger, rank_probabilities, ranks_of
+from gplens.explanation.sizes import probability_larger, rank_probabilities, rank_shares
 from gplens.lines.units import power_of_two, quotient
 
 Values = Float[Tensor, "b *c d"]
@@ -139,7 +139,8 @@ class Spread:
         if self.covariance is not None and self.gaussian:
             return rank_probabilities(values, self.covariance)
         draws = self._joint_draws("a ranking")
-        shares = torch.stack([ranks_of(row.abs()).mean(0) for row in draws])
+        sizes = draws.abs().movedim(1, -2)
+        shares = rank_shares(sizes.flatten(0, -3)).unflatten(0, sizes.shape[:-2])
         variance = float((shares * (1 - shares)).max()) if shares.numel() else 0.0
         return shares, (variance / draws.shape[1]) ** 0.5
 

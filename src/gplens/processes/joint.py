@@ -14,7 +14,8 @@ from gplens.processes.process import Process
 from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
-Block = Float[Tensor, "n 1+d m 1+d"]
+Block = Float[Tensor, "n e m e"]
+"""Between n and m points, with f before its gradient: e = 1 + d."""
 
 
 @final

@@ -98,11 +98,14 @@ def _through_links(
 class _Latent:
     """Draws of one latent function on all paths, in the coordinates of each."""
 
-    mean: list[Float[Tensor, " y"]]
-    """Of the vector y of each input; zero for attributions that are linear in f."""
-    basis: list[Float[Tensor, "r y"]]
-    jitter: list[Float[Tensor, " q"]]
-    coordinates: tuple[Float[Tensor, "n r"], ...]
+    mean: list[Tensor]
+    """(y,): of the vector y of each input; zero for attributions that are linear in f."""
+    basis: list[Tensor]
+    """(r, y): the directions of the coordinates."""
+    jitter: list[Tensor]
+    """(q,): the variance that no two nodes share."""
+    coordinates: tuple[Tensor, ...]
+    """(n, r): what was drawn."""
 
     def drawn(self, i: int) -> Float[Tensor, "n y"]:
         """What was drawn for input i."""
@@ -151,8 +154,8 @@ class _Joint:
         C = torch.cat([C[..., :1], torch.einsum("qgpl,phl->qgph", C[..., 1:], right)], dim=3)
         return C.flatten(2).flatten(0, 1)
 
-    def of_coordinates(self, P: list[Float[Tensor, "r z"]]) -> Float[Tensor, "all all"]:
-        """Cov(P_i z_i, P_j z_j) of all pairs of inputs, as one matrix."""
+    def of_coordinates(self, P: list[Tensor]) -> Float[Tensor, "n n"]:
+        """Cov(P_i z_i, P_j z_j) of all pairs of inputs, with a matrix P_i for each, as one matrix."""
         starts = torch.tensor([0, *map(len, P)]).cumsum(0).tolist()
         whole = P[0].new_zeros(starts[-1], starts[-1])
         for i, others in self._blocks():
