@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from gplens import baselines, columns, datasets, kernels, links, means, rules, targets
 from gplens.adapters.reading import Reading, read
 from gplens.explain import explain
-from gplens.explanation import Explanation, Importance, Interrupted, Provenance, Spread
+from gplens.explanation import Explanation, Importance, Interrupted, Provenance, Spread, Support, SupportWarning
 from gplens.explanation.provenance import VERSION as _VERSION
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
@@ -43,6 +43,8 @@ __all__ = [
     "Samples",
     "Spread",
     "Stack",
+    "Support",
+    "SupportWarning",
     "Transformed",
     "baselines",
     "columns",

@@ -14,6 +14,7 @@ from gplens.adapters.numbers import as_float
 from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
+from gplens.baselines.given import check_keyword
 from gplens.display.progress import check_progress, showing
 from gplens.expectations.expectation import Expectation
 from gplens.explanation.interrupted import Interrupted
@@ -21,12 +22,13 @@ from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
+from gplens.explanation.support_of_paths import support_of_paths
+from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribution import Attribution
+from gplens.paths.attribution import Attribution, Background
 from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Question, Rule
-from gplens.processes.prior_variances import support_of_rows
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
@@ -55,7 +57,7 @@ T = TypeVar("T")
 def explain(
     model: Any,
     X: Any,
-    *,
+    *positional: Any,
     baseline: Any = None,
     likelihood: Any = None,
     target: Target | None = None,
@@ -63,7 +65,7 @@ def explain(
     rule: Rule | None = None,
     tolerance: float | None = None,
     uncertainty: Uncertainty | bool | None = None,
-    support: bool = False,
+    support: bool | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -76,8 +78,8 @@ def explain(
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
             gplens.Functions; or what gplens.read(model) returned. It is left as it was.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
-        baseline: what the attributions are relative to: a scalar, a vector, one row for each input, or an object of
-            gplens.baselines.
+        baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. An
+            estimator of gplens has one of its own, a few training rows that stand for all; no other model has.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.
         target: what is explained, an object of gplens.targets; the expected response if None.
         outputs: numbers or names of the outputs of a model that has several; all of them if None.
@@ -89,8 +91,10 @@ def explain(
             joint distribution where it costs little; gplens.Diagonal(), Full() or Samples(count, seed) decide.
             Deviations have a tolerance of their own, 1e-3; rows that miss it are False in `spread.converged`.
             Nothing of it is computed if None or False.
-        support: whether `explanation.support` is computed: how far the data determine the model along each path. It
-            costs the variance at 33 points of each path.
+        support: whether `explanation.support` is computed: how far the data determine the model along each path, and
+            the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
+            as much as the attributions of the paths on which it is low. If None, three points of a few paths are
+            looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
         progress: whether a bar shows the rows that are done, by tqdm. If None, it appears after two seconds, on a
@@ -106,18 +110,20 @@ def explain(
     Warns:
         ConvergenceWarning: rows missed their tolerance, or took very many nodes.
     """
+    check_keyword(positional)
     target = _instance(Response() if target is None else target, Target, "target")
     rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
     if uncertainty is not None and not isinstance(uncertainty, bool):
         _instance(uncertainty, Uncertainty, "uncertainty")
     check_progress(progress)
     encoder = encoder_of(model)
-    baseline = as_baseline(baseline, encoder)
+    baseline = as_baseline(_default_baseline(model) if baseline is None else baseline, encoder)
     table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
     grouped = None if groups is None else group_columns(names, groups)  # a mistake is found before the work
     sets = None if encoder is None or not encoder.sums else sets_of(encoder.blocks, grouped)
+    summed = list(grouped.values()) if sets is None and grouped is not None else sets
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
         reading, likelihood = _read(model, likelihood, table.values, baselines)
@@ -134,32 +140,51 @@ def explain(
             request = each_row_alone(question, together)
         if request is not None:
             check_request(question, request) if sets is None else check_sums(question, request, sets)
+        background = Background(baseline.weights, summed)
+        work = Work(question, rule, request, sets, background)
         with showing(len(table.values), progress) as advance:
-            work = Work(question, rule, request, sets).run(table.values, baselines, advance)
-        attribution, spread, kept = work.attribution, work.spread, slice(work.done)
-        rows, own_baselines = table.values[kept], baselines if len(baselines) == 1 else baselines[kept]
-        if together is not None and spread is not None and work.interrupt is None:
-            values = attribution.integral.values
-            draws = draw_across_rows(question, together, table.values, baselines, values, sets)
-            spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
-        support_of_paths = support_of_rows(question.process, rows, own_baselines) if support else None
+            answer = work.run(table.values, baselines, advance)
+        attribution, spread, trust, stopped = answer.attribution, answer.spread, None, answer.interrupt
+        done = answer.done
+        at = (table.values[:done], baselines if len(baselines) == 1 else baselines[:done])
+        try:
+            if together is not None and spread is not None and stopped is None:
+                draws = draw_across_rows(question, together, *at, background.shares, attribution.integral.values, sets)
+                spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
+            if support:
+                trust = support_of_paths(question, rule, work.integrate, *at, background, answer.finished)
+            elif support is None:
+                warn_of_low_support(question.process, *at)
+        except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
+            stopped = interrupt
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
     inputs = names if encoder is None else encoder.inputs
     explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
-    if spread is not None and output_names is None:
-        spread = spread.squeezed()
-    explanation = replace(explanation, spread=spread if sets is None else None)
+    if output_names is None:
+        spread = None if spread is None else spread.squeezed()
+        trust = None if trust is None else trust.squeezed()
+    explanation = replace(explanation, spread=spread if sets is None else None, support=trust)
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     explanation = explanation if groups is None else explanation.group(groups)
+    over_background = attribution.background_std
+    if over_background is not None and output_names is None:
+        over_background = over_background[:, 0]
+    explanation = replace(explanation, background_std=over_background)
     explanation = explanation if sets is None else replace(explanation, spread=spread)
-    explanation = replace(explanation if work.interrupt is None else explanation[kept], support=support_of_paths)
+    explanation = explanation if done == len(table.values) else explanation[:done]
     converged = None if explanation.spread is None else explanation.spread.converged
-    warn_of_hard_rows(question, work.integral, converged, rows, own_baselines, inputs)
-    if work.interrupt is not None:
-        raise Interrupted(explanation, len(table.values)) from work.interrupt
+    warn_of_hard_rows(question, answer.finished.integral, converged, *at, inputs)
+    if stopped is not None:
+        raise Interrupted(explanation, len(table.values)) from stopped
     return explanation
+
+
+def _default_baseline(model: Any) -> Baseline | None:
+    """The background that an estimator of gplens keeps; None for any other model."""
+    kept = getattr(model, "default_baseline", None)
+    return kept if isinstance(kept, Baseline) else None
 
 
 def _read(
@@ -256,6 +281,7 @@ def _explanation(
         output_names=output_names,
         provenance=provenance,
         background=baseline.background,
+        baseline_weights=baseline.weights,
         standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
         frame_backend=table.backend,
         labels=Labels(table.row_names),

@@ -16,6 +16,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import KERNELS, fitted, generator, normal, rows
 from gplens import Diagonal, Explanation, Full, Samples, Stack
+from gplens.baselines import Rows
 from gplens.explanation.sizes import probability_larger, rank_probabilities
 from gplens.links import Exp, Identity, Link
 from gplens.uncertainty import Uncertainty
@@ -87,7 +88,7 @@ def test_ranks_of_gaussians_are_those_of_draws_within_the_stated_error() -> None
 
 def asked(request: Uncertainty | bool | None, link: Link = Identity(), seed: int = 81) -> Explanation:
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], seed), rows(seed, 2)
-    return gplens.explain(posterior, X, baseline=X0, likelihood=link, uncertainty=request, feature_names=NAMES)
+    return gplens.explain(posterior, X, baseline=Rows(X0), likelihood=link, uncertainty=request, feature_names=NAMES)
 
 
 def test_true_is_enough_for_every_statistic() -> None:

@@ -171,7 +171,7 @@ def test_values_and_base_values_have_shaps_layout() -> None:
 
 def test_a_base_value_of_every_row_is_in_the_explanation() -> None:
     assert explainer(baseline=0.0).expected_value == pytest.approx(float(single().baseline_prediction[0]))
-    by_row = explainer(baseline=X + 1.0)
+    by_row = explainer(baseline=gplens.baselines.Rows(X + 1.0))
     with pytest.raises(ValueError, match=naming("expected_value", "explainer(X).base_values")):
         _ = by_row.expected_value
     assert len(set(by_row(X).base_values.tolist())) == 12

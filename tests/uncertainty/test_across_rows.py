@@ -10,6 +10,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import KERNELS, G, fitted, generator, normal, rows
 from gplens import Explanation, Functions, Samples, Stack, Transformed
+from gplens.baselines import Rows
 from gplens.links import Exp, Identity, Link, Probit, Softmax
 from gplens.uncertainty import across_rows
 from messages import naming
@@ -19,7 +20,7 @@ from oracles.error_bars import assert_mean, assert_moments, attribution_draws_of
 def together(kernel: str, link: Link, count: int, **options: Any) -> tuple[Explanation, Any]:
     (posterior, dense), (X, X0) = fitted(KERNELS[kernel], 61), rows(61, 3)
     request = Samples(count, seed=0, across_rows=True)
-    return gplens.explain(posterior, X, baseline=X0, likelihood=link, uncertainty=request, **options), dense
+    return gplens.explain(posterior, X, baseline=Rows(X0), likelihood=link, uncertainty=request, **options), dense
 
 
 def draws_of(e: Explanation) -> Tensor:
@@ -78,13 +79,15 @@ def test_the_mean_size_has_the_quantiles_of_joint_draws() -> None:
 def test_inputs_that_are_equal_have_equal_draws(kernel: str, link: Link) -> None:
     (posterior, _), (X, X0) = fitted(KERNELS[kernel], 62), rows(62, 2)
     request = Samples(200, seed=0, across_rows=True)
-    e = gplens.explain(posterior, X[[0, 1, 0]], baseline=X0[[0, 1, 0]], likelihood=link, uncertainty=request)
+    e = gplens.explain(posterior, X[[0, 1, 0]], baseline=Rows(X0[[0, 1, 0]]), likelihood=link, uncertainty=request)
     drawn = draws_of(e)
     torch.testing.assert_close(drawn[:, 0], drawn[:, 2], rtol=0, atol=1e-5 * float(drawn.std()))
     assert float((drawn[:, 0] - drawn[:, 1]).abs().max()) > 0.1 * float(drawn.std())
     alone = Samples(1500, seed=0, across_rows=True)
-    once = gplens.explain(posterior, X[:1], baseline=X0[:1], likelihood=link, uncertainty=alone).importance()
-    twice = gplens.explain(posterior, X[[0, 0]], baseline=X0[[0, 0]], likelihood=link, uncertainty=alone).importance()
+    once = gplens.explain(posterior, X[:1], baseline=Rows(X0[:1]), likelihood=link, uncertainty=alone).importance()
+    twice = gplens.explain(
+        posterior, X[[0, 0]], baseline=Rows(X0[[0, 0]]), likelihood=link, uncertainty=alone
+    ).importance()
     for a, b in zip(once.interval(), twice.interval(), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=0.1 * float(once.interval()[1].max()))
 
@@ -96,7 +99,7 @@ def test_deviations_are_the_exact_ones_and_draws_have_them() -> None:
     process = Transformed(stack, torch.diag(torch.tensor([0.5, 1.0, 1.0, 2.0]).double()), torch.zeros(4).double())
     X, X0 = rows(63, 2)
     request = Samples(6000, seed=0, across_rows=True)
-    e = gplens.explain(process, X, baseline=X0, likelihood=Softmax(), uncertainty=request)
+    e = gplens.explain(process, X, baseline=Rows(X0), likelihood=Softmax(), uncertainty=request)
     assert e.std is not None
     assert e.draws is not None
     assert e.draws.shape == (2, 6000, 2, 4)

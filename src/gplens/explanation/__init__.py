@@ -6,5 +6,15 @@ from gplens.explanation.provenance import Provenance
 from gplens.explanation.ranks import RankProbabilities
 from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
+from gplens.explanation.support import Support, SupportWarning
 
-__all__ = ["Explanation", "Importance", "Interrupted", "Provenance", "RankProbabilities", "Spread"]
+__all__ = [
+    "Explanation",
+    "Importance",
+    "Interrupted",
+    "Provenance",
+    "RankProbabilities",
+    "Spread",
+    "Support",
+    "SupportWarning",
+]

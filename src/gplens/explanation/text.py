@@ -27,7 +27,8 @@ def describe(explanation: Explanation) -> str:
     tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
     path = "" if p.path is None else f"  {p.path}"
-    return "\n".join(part for part in (head, *tables, more, quality(e), path) if part)
+    support = "" if e.support is None else f"  {e.support.describe()}"
+    return "\n".join(part for part in (head, *tables, more, quality(e), support, path) if part)
 
 
 def _shown_output(e: Explanation, i: int) -> int | None:
@@ -70,10 +71,8 @@ def quality(e: Explanation) -> str:
     if e.standard_error is not None:
         parts.append(f"largest Monte Carlo standard error {float(e.standard_error.max()):.1e}")
     parts.append(f"{_range(e.nodes)} path nodes")
-    if e.support is not None:
-        row, node = divmod(int(e.support.argmin()), e.support.shape[1])
-        at = f"t = {node / (e.support.shape[1] - 1):.2f}" + ("" if len(e) == 1 else f" of input {row}")
-        parts.append(f"least support {float(e.support[row, node]):.2f} at {at}")
+    if e.background_std is not None and not bool(e.background_std.isnan().all()):
+        parts.append(f"deviation over the background up to {float(e.background_std.nan_to_num().max()):.3g}")
     of_spread = None if e.spread is None else e.spread.converged
     for what, converged in (("", e.converged), ("STANDARD DEVIATIONS ", of_spread)):
         if converged is not None and not bool(converged.all()):

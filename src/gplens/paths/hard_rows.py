@@ -36,6 +36,11 @@ def warn_of_hard_rows(
     names: Sequence[str],
 ) -> None:
     """One warning for all inputs, with the cause for the first one; none if all is well."""
+    if not len(x):
+        return
+    all_well = integral.converged is None or bool(integral.converged.all())
+    if all_well and of_spread is None and int(integral.nodes.max()) <= MANY * baselines.shape[1]:
+        return
     many = integral.nodes > MANY * baselines.shape[1]
     missed = None if integral.converged is None else ~integral.converged
     kinds = [

@@ -49,10 +49,11 @@ def draw_across_rows(
     request: Samples,
     x: Float[Tensor, "b d"],
     baselines: Float[Tensor, "#b s d"],
+    shares: Float[Tensor, " s"] | None,
     values: Float[Tensor, "b o d"],
     sets: Sets | None,
 ) -> Float[Tensor, "b n o g"]:
-    """Draws of the attributions of all inputs, or of their sums over sets of features.
+    """Draws of the attributions of all inputs, or of their sums over sets of features; `shares` are those of baselines.
 
     Every path is a Gaussian vector of f and d_k d_k f at its nodes; its coordinates are those of the largest variance,
     or the attributions themselves where these are linear in f. The covariance of all coordinates of all paths is
@@ -62,7 +63,7 @@ def draw_across_rows(
     links = [question.expectation.link_of(output) for output in question.outputs]
     linear = all(link is not None and not link.needs_variance for link in links)
     starts = baselines.expand(len(x), -1, -1)
-    rows = [RowNodes.on(sources.process, *row, sets, linear=linear) for row in zip(starts, x, strict=True)]
+    rows = [RowNodes.on(sources.process, *row, shares, sets, linear=linear) for row in zip(starts, x, strict=True)]
     _check_size(sum(row.size for row in rows), MOST, "values and gradients at nodes", len(x))
     generator = torch.Generator().manual_seed(request.seed)
     drawing = (rows, request.count, generator)

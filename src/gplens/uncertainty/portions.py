@@ -9,8 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.explanation.spread import Spread
-from gplens.paths.attribution import Attribution, attribute, rows_of_a_block
+from gplens.paths.attribution import Attribution, Background, attribute, rows_of_a_block
 from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.prior_part import Integrate
 from gplens.paths.sampling import attribute_by_sampling
 from gplens.uncertainty.answers import spread_of
 from gplens.uncertainty.requests import Samples, Uncertainty
@@ -34,11 +35,11 @@ class Portion:
     """What ended the work early."""
 
     @property
-    def integral(self) -> Integral:
+    def finished(self) -> Attribution:
         """That of the inputs that are done."""
-        i, done = self.attribution.integral, self.done
-        error, converged = (None if part is None else part[:done] for part in (i.error, i.converged))
-        return Integral(i.values[:done], error, i.nodes[:done], converged)
+        if self.done == len(self.attribution.end):
+            return self.attribution
+        return _attribution_of({name: part[: self.done] for name, part in _tensors(self.attribution).items()})
 
 
 @final
@@ -51,11 +52,19 @@ class Work:
     request: Uncertainty | None
     sets: Sequence[Sequence[int]] | None
     """Features whose attributions are added up before their spread is computed; None for single features."""
+    background: Background = Background()
+
+    @property
+    def integrate(self) -> Integrate:
+        """How attributions are computed, by quadrature or by draws too."""
+        return attribute if self.question.expectation.replicates is None else attribute_by_sampling
 
     def run(
         self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], advance: Callable[[int], None]
     ) -> Portion:
         """All inputs; after a KeyboardInterrupt those of the finished portions, unless there are none."""
+        if len(x) == 1:
+            return self._portion(x, baselines, 0)
         size, whole, done = self._rows(baselines.shape[1]), None, 0
         try:
             while done < len(x) or whole is None:
@@ -76,8 +85,8 @@ class Work:
         return BLOCKS * block if self.request is None else min(BLOCKS * block, ROWS)
 
     def _portion(self, x: Float[Tensor, "p d"], baselines: Float[Tensor, "#p s d"], before: int) -> Portion:
-        integrate = attribute if self.question.expectation.replicates is None else attribute_by_sampling
-        attribution, request, spread = integrate(self.question, self.rule, x, baselines), self.request, None
+        attribution = self.integrate(self.question, self.rule, x, baselines, self.background)
+        request, spread = self.request, None
         if request is not None:
             if isinstance(request, Samples) and before:
                 request = replace(request, seed=request.seed + NEXT_ROW * before)
@@ -118,10 +127,12 @@ def _tensors(attribution: Attribution) -> dict[str, Tensor]:
     """The tensors of an attribution and its integral, by name."""
     i, a = attribution.integral, attribution
     named = {"values": i.values, "error": i.error, "nodes": i.nodes, "converged": i.converged}
-    named |= {"start": a.start, "end": a.end, "standard_error": a.standard_error}
+    named |= {"start": a.start, "end": a.end}
+    named |= {"standard_error": a.standard_error, "background_std": a.background_std}
     return {name: part for name, part in named.items() if part is not None}
 
 
 def _attribution_of(tensors: dict[str, Tensor]) -> Attribution:
     integral = Integral(tensors["values"], tensors.get("error"), tensors["nodes"], tensors.get("converged"))
-    return Attribution(integral, tensors["start"], tensors["end"], tensors.get("standard_error"))
+    others = tensors.get("standard_error"), tensors.get("background_std")
+    return Attribution(integral, tensors["start"], tensors["end"], *others)

@@ -42,13 +42,19 @@ class RowNodes:
     nodes: Float[Tensor, " p"]
     """Whether a point is one of the nodes: 1 or 0."""
     w: Float[Tensor, " q"]
-    """The weights of the nodes, divided by the number of baselines."""
+    """The weights of the nodes, times the share of their baseline in the average."""
     A: Float[Tensor, "q p"]
     """Averages of gradients around the nodes."""
 
     @staticmethod
     def on(
-        process: Process, x0: Float[Tensor, "s d"], x: Float[Tensor, " d"], sets: Sets | None, *, linear: bool
+        process: Process,
+        x0: Float[Tensor, "s d"],
+        x: Float[Tensor, " d"],
+        shares: Float[Tensor, " s"] | None,
+        sets: Sets | None,
+        *,
+        linear: bool,
     ) -> "RowNodes":
         """On panels of up to 2.5 lengthscales of each path."""
         d = x - x0
@@ -57,16 +63,18 @@ class RowNodes:
         for s, members in enumerate(sets or ()):
             add[s, list(members)] = 1.0
         points, steps, nodes, weights, averages = [], [], [], [], []
-        for start, step, length in zip(x0, d, lengths, strict=True):
-            t, w, is_node, A = _rule(
+        parts = [1 / len(x0)] * len(x0) if shares is None else shares.tolist()
+        for start, step, length, share in zip(x0, d, lengths, parts, strict=True):
+            t, w, of_nodes, A = _rule(
                 max(1, ceil(length / REACH)), ORDERS[not linear and process.smooth], smooth=process.smooth
             )
             points.append(start + t[:, None] * step)
             steps.append((add * step).expand(len(t), -1, -1))
-            nodes.append(is_node)
-            weights.append(w / len(x0))
+            nodes.append(of_nodes)
+            weights.append(share * w)
             averages.append(A)
-        return RowNodes(*map(torch.cat, (points, steps, nodes, weights)), torch.block_diag(*averages))
+        x, D, is_node, w = (torch.cat(parts) for parts in (points, steps, nodes, weights))
+        return RowNodes(x, D, is_node, w, torch.block_diag(*averages))
 
     @property
     def size(self) -> int:
