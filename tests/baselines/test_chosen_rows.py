@@ -66,25 +66,6 @@ def test_the_incumbent_is_the_best_row(minimize: bool) -> None:
         np.testing.assert_array_equal(baseline_of(Incumbent(TABLE, y, minimize=minimize))[0], best)
 
 
-def test_rows_are_chosen_among_the_inputs_of_a_model_that_encodes_its_table() -> None:
-    """Words and numbers: distances are those of what the model sees, and the baseline is shown as in the table."""
-    from gplens.estimators import GPRegressor
-
-    rng = np.random.default_rng(0)
-    frame = pandas.DataFrame({"place": rng.choice(["Oslo", "Rome"], 30), "area": rng.normal(size=30)})
-    y = np.where(frame["place"] == "Rome", 1.0, 0.0) + frame["area"]
-    model = GPRegressor().fit(frame, y)
-    e = model.explain(frame[:4], baseline=Nearest(frame, frame["place"], where="Rome"))
-    assert {e.labels.baseline_text(i, 0) for i in range(4)} == {"Rome"}
-    roman = frame[frame["place"] == "Rome"]
-    for i in range(4):
-        nearest = (roman["area"] - frame["area"][i]).abs().min()
-        assert abs(float(e.baseline[i, 1]) - frame["area"][i]) == pytest.approx(nearest, abs=1e-12)
-    best = model.explain(frame[:2], baseline=Incumbent(frame, y))
-    assert float(best.baseline[0, 1]) == pytest.approx(frame["area"][y.argmax()])
-    assert model.explain(frame[:2], baseline=Medoid(frame)).baseline.shape == (2, 2)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -217,6 +217,18 @@ def test_baselines_of_every_form() -> None:
             model.explain(NEW, baseline=nothing)
 
 
+def test_baselines_are_chosen_among_the_rows_of_a_mixed_table() -> None:
+    """By distances and outcomes, and shown as the table has them."""
+    model, frame = fitted("exact"), mixed()
+    place = frame["place"].iloc[3]
+    e = model.explain(NEW[:2], baseline=gplens.baselines.Nearest(frame, frame["place"], where=place))
+    assert [e.labels.baseline_text(i, 4) for i in range(2)] == [place, place]
+    best = model.explain(NEW[:1], baseline=gplens.baselines.Incumbent(frame, frame["area"]))
+    assert float(best.baseline[0, 0]) == pytest.approx(frame["area"].max())
+    typical = float(model.explain(NEW[:1], baseline=gplens.baselines.Medoid(frame)).baseline[0, 0])
+    assert np.isclose(typical, frame["area"]).any()
+
+
 def test_rows_that_the_model_does_not_know() -> None:
     """An unseen category is the average of the training rows, with a warning; a missing number that never was one,
     a date in the place of a number and other columns are refused with row and column."""

@@ -45,7 +45,7 @@ def test_a_weight_is_the_same_as_repeated_rows() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_explanation_without_a_baseline_is_relative_to_the_background(kind: str) -> None:
     """Complete: from the weighted average of the predictions of the kept rows."""
-    model, X = fitted(kind), table(3, seed=7)[0]
+    model, X = fitted(kind), table(1, seed=7)[0]
     e, background = model.explain(X), model.background_
     assert background is not None
     assert 0.7 * ROWS <= len(background.values) <= ROWS  # clusters may be empty

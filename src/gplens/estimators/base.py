@@ -18,6 +18,7 @@ from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
 from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.estimator_card import Displayed
+from gplens.estimators.estimator_page import WithPage
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.explaining import Explaining
 from gplens.estimators.fitting import Fit, Settings
@@ -35,7 +36,7 @@ COMPARED = 8
 """Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
 
-class GPEstimator(Explaining, SharedParameters, Displayed, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
+class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`

@@ -32,7 +32,7 @@ class Explaining(FittedEstimator):
         outputs: Any = None,
         rule: Rule | None = None,
         tolerance: float | None = None,
-        uncertainty: Uncertainty | None = None,
+        uncertainty: Uncertainty | bool | None = None,
         support: bool | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Explanation:

@@ -21,7 +21,7 @@ def describe(explanation: Explanation) -> str:
     outputs = "" if e.output_names is None else f", {_count(len(e.output_names), 'output')}"
     head = f"Explanation of {_count(len(e), 'input')}{outputs}, {_count(len(e.feature_names), 'feature')}: "
     target = p.target if p.output is None else f"{p.target}, {p.output},"
-    head += f"{target} of {p.model} relative to {p.baseline}"
+    head += f"{target} of {p.model} relative to {p.baseline}{'' if e.std is None else ', +- 1 sd'}"
     if len(e) == 0:
         return head
     tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
