@@ -71,8 +71,9 @@ def _low_pieces(
     padded = torch.cat([outside, low, outside], dim=1)
     path, first = (padded[:, 1:] & ~padded[:, :-1]).nonzero(as_tuple=True)  # the first low point of each piece
     _, after = (padded[:, :-1] & ~padded[:, 1:]).nonzero(as_tuple=True)  # the first one after it
-    begin = _crossing(process, x0[path], d[path], t[(first - 1).clamp(min=0)], t[first])
-    end = _crossing(process, x0[path], d[path], t[after.clamp(max=len(t) - 1)], t[after - 1])
+    both = torch.cat([path, path])
+    high = torch.cat([t[(first - 1).clamp(min=0)], t[after.clamp(max=len(t) - 1)]])
+    begin, end = _crossing(process, x0[both], d[both], high, torch.cat([t[first], t[after - 1]])).chunk(2)
     return path, begin, end
 
 
