@@ -63,12 +63,12 @@ class Refinement:
     request: Uncertainty
     panels: int
     first: int
-    """The level that is tried first."""
+    """The number of the level that is tried first."""
 
     @property
     def rows_in_a_block(self) -> int:
         """The paths that are refined together."""
-        d, level = self.process.features, self.levels[self.first + 1]
+        d, level = self.process.features, self.levels[1]
         pieces = 1 if self.process.smooth else ceil(REACH / level.piece)
         pairs = HELD * (self.panels * level.nodes * pieces) ** 2 * (1 + d)
         matrices = MATRICES * d**2 * len(self.outputs) if self.request.covariances else 0
@@ -89,21 +89,21 @@ class Refinement:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """All that may be tried, from the coarsest on."""
-        return SMOOTH if self.process.smooth else ROUGH
+        """All that may be tried, from the first one on."""
+        return SMOOTH[self.first :] if self.process.smooth else ROUGH[self.first :: 2]
 
     def _stages(self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]) -> list[tuple[list[Attempt], bool]]:
         """Panels and their levels, one after the other, and whether there may be kinks inside of panels.
 
         Paths with known kinks are cut there after three levels, others into a third after all of them.
         """
-        equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels[self.first :]]
+        equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels]
         cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
         if cut is not None:
             return [(equal[:UNCUT], True), ([(cut, level) for level in self.levels], self.process.autograd)]
         kinked = bool(((kinks > 0) & (kinks < 1)).any()) or self.process.autograd
         finer = equal_panels(3 * self.panels, len(kinks))
-        return [(equal + [(finer, level) for level in self.levels[self.first + UNCUT :]], kinked)]
+        return [(equal + [(finer, level) for level in self.levels[UNCUT:]], kinked)]
 
     def _refine(
         self,
