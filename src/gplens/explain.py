@@ -14,6 +14,7 @@ from gplens.adapters.numbers import as_float
 from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
+from gplens.baselines.given import check_keyword
 from gplens.expectations.expectation import Expectation
 from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
@@ -21,7 +22,7 @@ from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribution import Attribution, attribute
+from gplens.paths.attribution import Attribution, Background, attribute
 from gplens.paths.integrand import Question, Rule
 from gplens.paths.sampling import attribute_by_sampling
 from gplens.processes.prior_variances import support_of_rows
@@ -50,7 +51,7 @@ T = TypeVar("T")
 def explain(
     model: Any,
     X: Any,
-    *,
+    *positional: Any,
     baseline: Any = None,
     likelihood: Any = None,
     target: Target | None = None,
@@ -93,6 +94,7 @@ def explain(
     Raises:
         ValueError, TypeError: with what was expected, what was got, and what to do.
     """
+    check_keyword(positional)
     target = _instance(Response() if target is None else target, Target, "target")
     rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
     if uncertainty is not None:
@@ -104,6 +106,7 @@ def explain(
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
     grouped = None if groups is None else group_columns(names, groups)  # a mistake is found before the work
     sets = None if encoder is None or not encoder.sums else sets_of(encoder.blocks, grouped)
+    summed = list(grouped.values()) if sets is None and grouped is not None else sets
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
         reading, likelihood = _read(model, likelihood, table.values, baselines)
@@ -115,7 +118,7 @@ def explain(
         if request is not None:
             check_request(question, request) if sets is None else check_sums(question, request, sets)
         integrate = attribute if question.expectation.replicates is None else attribute_by_sampling
-        attribution = integrate(question, rule, table.values, baselines)
+        attribution = integrate(question, rule, table.values, baselines, Background(baseline.weights, summed))
         spread = None
         if request is not None:
             asked = (question, request, table.values, baselines[:, 0], attribution.integral.values)
@@ -131,6 +134,10 @@ def explain(
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     explanation = explanation if groups is None else explanation.group(groups)
+    over_background = attribution.background_std
+    if over_background is not None and output_names is None:
+        over_background = over_background[:, 0]
+    explanation = replace(explanation, background_std=over_background)
     return explanation if sets is None else replace(explanation, spread=spread)
 
 
@@ -228,6 +235,7 @@ def _explanation(
         output_names=output_names,
         provenance=provenance,
         background=baseline.background,
+        baseline_weights=baseline.weights,
         standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
         frame_backend=table.backend,
         labels=Labels(table.row_names),

@@ -7,6 +7,7 @@ import torch
 
 import gplens
 from conformance.zoo import KERNELS, fitted, rows
+from gplens.baselines import Rows
 from gplens.kernels import Linear
 from gplens.lines.line import Line
 from gplens.processes.prior_variances import NODES, prior_variance, support_along
@@ -64,7 +65,7 @@ def test_an_explanation_has_the_least_support_of_its_latent_functions_along_each
     """Point by point from v and k; a background is averaged; it stays with rows, groups and files."""
     stack = gplens.Stack((fitted(KERNELS["rbf"], 3)[0], fitted(KERNELS["matern52"], 3)[0]))
     options = {"likelihood": gplens.links.Softmax(), "support": True}
-    e = gplens.explain(stack, X, baseline=rows(5, 6)[1], **options)
+    e = gplens.explain(stack, X, baseline=Rows(rows(5, 6)[1]), **options)
     assert e.support is not None
     assert e.support.shape == (6, NODES)
     k = torch.stack([diagonal("rbf")[0], diagonal("matern52")[0]])  # both are the same everywhere

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from conformance.zoo import KERNELS, G, fitted, rows
 from gplens import Diagonal, Explanation, Full, Samples, explain
+from gplens.baselines import Rows
 from gplens.links import Exp, Identity, LaplaceTail, Link, Probit, Sigmoid
 from gplens.uncertainty import Uncertainty
 from messages import naming
@@ -20,7 +21,7 @@ NAMES = ("a", "b", "c", "d")
 def asked(link: Link, request: Uncertainty, seed: int = 81) -> tuple[Explanation, DensePosterior]:
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], seed), rows(seed, 2)
     X0 = X0 + 0.4 * (X - X0)
-    return explain(posterior, X, baseline=X0, likelihood=link, uncertainty=request, feature_names=NAMES), dense
+    return explain(posterior, X, baseline=Rows(X0), likelihood=link, uncertainty=request, feature_names=NAMES), dense
 
 
 def draws_of(e: Explanation) -> torch.Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from conformance.zoo import KERNELS, fitted, generator, normal, rows
 from gplens import Diagonal, Full, Mix, Samples, Stack, explain
+from gplens.baselines import Rows
 from gplens.expectations.softmax import MixedSoftmax, Softmax
 from gplens.likelihood import Likelihood
 from gplens.paths.gradient import Question
@@ -49,7 +50,7 @@ def assert_deviations(std: Tensor, std_error: Tensor, drawn: Tensor) -> None:
 @pytest.mark.slow
 def test_deviations_are_those_of_naive_draws() -> None:
     stack, dense, X, X0 = model()
-    e = explain(stack, X, baseline=X0, likelihood=Likelihood("softmax", Softmax()), uncertainty=Diagonal())
+    e = explain(stack, X, baseline=Rows(X0), likelihood=Likelihood("softmax", Softmax()), uncertainty=Diagonal())
     assert e.std is not None
     assert e.std_error is not None
     assert e.covariance is None
@@ -122,7 +123,7 @@ def test_draws_are_joint_over_classes() -> None:
     """Probabilities add up to one, so that their attributions add up to zero, in every draw."""
     stack, dense, X, X0 = model()
     request = Samples(4_000, seed=1)
-    e = explain(stack, X, baseline=X0, likelihood=Likelihood("softmax", Softmax()), uncertainty=request)
+    e = explain(stack, X, baseline=Rows(X0), likelihood=Likelihood("softmax", Softmax()), uncertainty=request)
     assert e.draws is not None
     assert e.std is not None
     assert float(e.draws.sum(2).abs().max()) < 1e-6
@@ -138,4 +139,4 @@ def test_draws_are_joint_over_classes() -> None:
 def test_covariances_of_classes_are_refused() -> None:
     stack, _, X, X0 = model()
     with pytest.raises(ValueError, match=naming("Full()", "Softmax", "Diagonal()", "Samples(count, seed)")):
-        explain(stack, X, baseline=X0, likelihood=Likelihood("softmax", Softmax()), uncertainty=Full())
+        explain(stack, X, baseline=Rows(X0), likelihood=Likelihood("softmax", Softmax()), uncertainty=Full())

@@ -3,22 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, final
+from typing import Any, SupportsIndex, final
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.adapters.labels import Labels
 from gplens.explanation.provenance import Provenance
-from gplens.explanation.selection import group_columns, output_index, row_indices, single_members, sum_groups
+from gplens.explanation.selection import (
+    group_columns,
+    if_known,
+    output_index,
+    row_indices,
+    single_members,
+    sum_groups,
+)
 from gplens.explanation.shown import Shown
 from gplens.explanation.spread import Spread
 
-if TYPE_CHECKING:
-    import shap
-
-BY_OUTPUT = ("values", "prediction", "baseline_prediction", "gap", "error", "standard_error")
-BY_ROW = frozenset([*BY_OUTPUT, "nodes", "converged", "inputs", "support"])
+BY_ROW = frozenset(["values", "prediction", "baseline_prediction", "gap", "error", "standard_error", "background_std"])
+BY_ROW |= {"nodes", "converged", "inputs", "support"}
 """The fields with one entry for each input, besides the spread."""
 
 
@@ -52,6 +56,11 @@ class Explanation(Shown):
     provenance: Provenance
     background: bool = False
     """Whether `baseline` is a background that all inputs share, rather than one row for each input."""
+    baseline_weights: Float[Tensor, " s"] | None = None
+    """The share of each row of a background, adding up to one; None if all rows have the same share."""
+    background_std: Float[Tensor, "b *c d"] | None = None
+    """The deviation of every attribution over the rows of a background (4.12); None for a single baseline. NaN
+    for a group of several features, unless it is named in explain(groups=...)."""
     standard_error: Float[Tensor, "b *c d"] | None = None
     """Monte Carlo error of every value, if draws were unavoidable; else None."""
     spread: Spread | None = None
@@ -121,8 +130,9 @@ class Explanation(Shown):
             self,
             labels=self.labels.single_members(columns),
             values=sum_groups(self.values, columns),
-            error=None if self.error is None else sum_groups(self.error, columns),
-            standard_error=None if self.standard_error is None else sum_groups(self.standard_error, columns),
+            error=if_known(sum_groups, self.error, columns),
+            standard_error=if_known(sum_groups, self.standard_error, columns),
+            background_std=if_known(single_members, self.background_std, columns),
             inputs=single_members(self.inputs, columns),
             baseline=single_members(self.baseline, columns),
             feature_names=tuple(columns),
@@ -140,6 +150,7 @@ class Explanation(Shown):
         parts: dict[str, Any] = {name: tensors[name][:, i] + sign * tensors[name][:, j] for name, sign in signed}
         target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
         parts["spread"] = None if self.spread is None else self.spread.contrast(i, j)
+        parts["background_std"] = None  # the two vary together, as their deviations do not say
         return replace(self, **parts, output_names=None, provenance=replace(self.provenance, target=target))
 
     def interval(self, level: float = 0.9) -> tuple[Float[Tensor, "b *c d"], Float[Tensor, "b *c d"]]:
@@ -168,27 +179,6 @@ class Explanation(Shown):
         """The fields that are tensors, by name; not those of the spread."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if isinstance(value, Tensor)}
-
-    def to_frame(self) -> Any:
-        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas."""
-        from gplens.explanation.export import to_frame
-
-        return to_frame(self)
-
-    def to_shap(self, *, level: float = 0.9) -> "shap.Explanation":
-        """For shap's plots: values, base values, data and names.
-
-        With draws or Gaussian error bars also the bounds of the central interval of posterior probability `level`.
-        """
-        from gplens.explanation.export import to_shap
-
-        return to_shap(self, level)
-
-    def save(self, path: str | Path) -> None:
-        """Write to one file (safetensors with a readable JSON header), atomically."""
-        from gplens.explanation.files import save
-
-        save(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> "Explanation":
