@@ -20,6 +20,7 @@ from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
+from gplens.explanation.spread import Spread
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution, Background, attribute
@@ -29,6 +30,7 @@ from gplens.processes.prior_variances import support_of_rows
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.answers import check_request, spread_of
+from gplens.uncertainty.backgrounds import check_background, spread_over_background
 from gplens.uncertainty.requests import Uncertainty
 from gplens.uncertainty.sums import check_sums, spread_of_sums
 
@@ -114,15 +116,15 @@ def explain(
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
-        request = _request(uncertainty, baseline, grouped=bool(groups) and sets is None)
+        request = _request(uncertainty, grouped=bool(groups) and sets is None)
         if request is not None:
             check_request(question, request) if sets is None else check_sums(question, request, sets)
+            check_background(question, request, baselines.shape[1])
         integrate = attribute if question.expectation.replicates is None else attribute_by_sampling
         attribution = integrate(question, rule, table.values, baselines, Background(baseline.weights, summed))
         spread = None
         if request is not None:
-            asked = (question, request, table.values, baselines[:, 0], attribution.integral.values)
-            spread = spread_of(*asked) if sets is None else spread_of_sums(*asked, sets)
+            spread = _spread(question, request, table.values, baselines, attribution, Background(baseline.weights, sets))
         support_of_paths = support_of_rows(question.process, table.values, baselines) if support else None
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
@@ -194,15 +196,27 @@ def _question(
     return Question(process, expectation.within(finest), chosen, finest), output_names
 
 
-def _request(uncertainty: Uncertainty | None, baseline: Baseline, *, grouped: bool) -> Uncertainty | None:
+def _request(uncertainty: Uncertainty | None, *, grouped: bool) -> Uncertainty | None:
     if uncertainty is None:
         return None
-    if baseline.background:
-        raise ValueError(
-            f"expected a single baseline for uncertainty=, such as gplens.baselines.Mean(X), got {baseline!r}: the "
-            "paths of a background are correlated, and the uncertainty of their average is not available."
-        )
     return uncertainty.for_groups() if grouped else uncertainty.plain()
+
+
+def _spread(
+    question: Question,
+    request: Uncertainty,
+    X: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    attribution: Attribution,
+    background: Background,
+) -> Spread:
+    """The spread of the attributions, or of their sums over the sets of the background."""
+    values, sets = attribution.integral.values, background.sets
+    if baselines.shape[1] > 1:
+        return spread_over_background(question, request, X, baselines, values, background)
+    if sets is not None:
+        return spread_of_sums(question, request, X, baselines[:, 0], values, sets)
+    return spread_of(question, request, X, baselines[:, 0], values)
 
 
 def _explanation(

@@ -44,8 +44,10 @@ def covariance(
     H = grid.W * E.E11
     total = prior.by_both_sum(H, full=full) - split.gradient_sum(grid.gathered_pairs(H), full)  # (5.14a)
     if link.needs_variance:  # else g is linear, and (5.1) is E11 c_kl' beyond the product of the means
-        fitted = _interpolated_slopes(split.c_l, grid)
-        c_l = torch.sub(prior.by_y.mT, fitted, out=fitted)
+        c_l = prior.by_y.mT
+        if split.c_l is not None:
+            fitted = _interpolated_slopes(split.c_l, grid)
+            c_l = torch.sub(c_l, fitted, out=fitted)
         total = _with_other_terms(total, at, c_l, _Weighted.of(grid, E), _slopes(moments, at, unit), grid, full=full)
     if not full:
         return d**2 * total, unit
@@ -58,7 +60,7 @@ def _at_nodes(split: SplitPairs, prior: Between, grid: Grid) -> tuple[NodeMargin
     v is taken from c, so that the two belong to one Gaussian apart from the error of the interpolation. What this error
     takes beyond v >= 0 and |c| <= sqrt(v v') is cut off; it is part of the stated error of the result.
     """
-    c = prior.values - grid.interpolated_pairs(split.c)  # (5.14)
+    c = prior.values if split.c is None else prior.values - grid.interpolated_pairs(split.c)  # (5.14)
     v = (c.diagonal(dim1=1, dim2=2) + grid.interpolated(split.jitter)).clamp(min=0)
     sd = v.sqrt()
     bound = sd[:, :, None] * sd[:, None]

@@ -41,9 +41,9 @@ class DrawNodes:
     order: int
 
     @staticmethod
-    def on(length: float, order: int, *, smooth: bool) -> "DrawNodes":
-        """2 order + 1 nodes on each panel of a path of so many lengthscales."""
-        edges = equal_panels(max(1, ceil(length / REACH)), 1)
+    def on(length: float, order: int, *, smooth: bool, parts: int = 1) -> "DrawNodes":
+        """2 order + 1 nodes on each panel of a path of so many lengthscales, in equal parts."""
+        edges = equal_panels(parts * max(1, ceil(length / (parts * REACH))), 1)
         start, width = edges[0, :-1, None], edges[0].diff()[:, None]
         t, w, gauss = map(torch.as_tensor, gauss_kronrod(order))
         nodes, weights, coarse = (part.flatten() for part in (start + width * t, width * w, width * gauss))

@@ -98,7 +98,8 @@ class Refinement:
         Paths with known kinks are cut there after three levels, others into a third after all of them.
         """
         equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels]
-        cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
+        parts = self.process.parts
+        cut = panels_between(kinks, parts * ceil(float(length.max()) / (parts * PIECE)) or 1)
         if cut is not None:
             return [(equal[:UNCUT], True), ([(cut, level) for level in self.levels], self.process.autograd)]
         kinked = bool(((kinks > 0) & (kinks < 1)).any()) or self.process.autograd
