@@ -67,15 +67,16 @@ class Bundle(Process):
         raise NotImplementedError("expected error bars alone to be asked of a bundle of paths.")
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """As if all paths were as long as the longest one, since each has equally many nodes."""
-        longest = self.base.length(Line(self.baselines, self.d, self.d.new_zeros(self.parts, 0))).max()
-        return (self.parts * longest).expand(len(line.d))
+        """That of the longest path, since all have equally many nodes."""
+        return self.base.length(self._ends).max().expand(len(line.d))
 
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
-        """Those of all paths."""
-        t = self.base.kinks(Line(self.baselines, self.d, self.d.new_zeros(self.parts, 0)))
-        u = (torch.arange(self.parts, dtype=t.dtype)[:, None] + t) / self.parts
-        return torch.where((t > 0) & (t < 1), u, -1.0).flatten().expand(len(line.d), -1)
+        """The places on their own paths, which differ from path to path."""
+        return self.base.kinks(self._ends).flatten().expand(len(line.d), -1)
+
+    @property
+    def _ends(self) -> Line:
+        return Line(self.baselines, self.d, self.d.new_zeros(self.parts, 0))
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """Block by block, with the pairs of a path on the left side and all paths on the right side at once."""
@@ -100,7 +101,7 @@ class Bundle(Process):
                 _directed(block.gradient_sum(weights, wide), along, y, wide).sum(0)
                 for block, weights, along in zip(blocks, parts, x, strict=True)
             )
-            return self._summed(torch.as_tensor(total)[None], full)
+            return self.summed(torch.as_tensor(total)[None], full)
 
         def gradients(full: bool) -> Float[Tensor, "1 q p d *d"]:
             wide = full or self.sets is not None
@@ -108,7 +109,7 @@ class Bundle(Process):
                 _beside(_directed(block.gradients(wide), along, y[:, None, None], wide))
                 for block, along in zip(blocks, x, strict=True)
             ]
-            return self._summed(torch.cat(over)[None], full)
+            return self.summed(torch.cat(over)[None], full)
 
         return Pairs(at if right is left else self.marginals(left, latent), at, c, c_k, c_l, gradient_sum, gradients)
 
@@ -149,7 +150,7 @@ class Bundle(Process):
         t = self.parts * line.t[0].unflatten(0, (len(chosen), -1)) - line.t.new_tensor(chosen)[:, None]
         return Line(self.baselines[chosen], self.d[chosen], t)
 
-    def _summed(self, matrix: Float[Tensor, "*pairs d"], full: bool) -> Float[Tensor, "*pairs g"]:
+    def summed(self, matrix: Float[Tensor, "*pairs d"], full: bool) -> Float[Tensor, "*pairs g"]:
         """M' matrix M, or its diagonal, for coordinates that stand for sets of features."""
         if self.sets is None:
             return matrix

@@ -48,7 +48,7 @@ def covariance(
         if split.c_l is not None:
             fitted = _interpolated_slopes(split.c_l, grid)
             c_l = torch.sub(c_l, fitted, out=fitted)
-        total = _with_other_terms(total, at, c_l, _Weighted.of(grid, E), _slopes(moments, at, unit), grid, full=full)
+        total = _with_other_terms(total, at, c_l, _Weighted.of(grid, E), mean_slopes(moments, at, unit), grid, full=full)
     if not full:
         return d**2 * total, unit
     return (total + total.mT).div_(2).mul_(d[:, :, None] * d[:, None]), unit
@@ -81,7 +81,7 @@ def _unit(moments: Moments, at: NodeMarginals) -> Unit:
     return power_of_two(torch.maximum(slope.abs(), curvature.abs() * at.v.sqrt()).amax(1))
 
 
-def _slopes(moments: Moments, at: NodeMarginals, unit: Unit) -> Float[Tensor, "b f d"]:
+def mean_slopes(moments: Moments, at: NodeMarginals, unit: Unit) -> Float[Tensor, "b f d"]:
     """d_k E g(f) = E g' m_k + 1/2 E g'' v_k  (4.1), in units."""
     _, slope, curvature = ((part / unit[:, None])[..., None] for part in moments)
     return slope * at.m_k + curvature / 2 * at.v_k

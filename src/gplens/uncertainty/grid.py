@@ -86,6 +86,11 @@ class Grid:
         L = torch.as_tensor(_interpolation(level.latent, level.nodes, pieces))
         return Grid((start + width * nodes).flatten(1), (start + width * t).flatten(1), L, weights, pairs)
 
+    def repeated(self, paths: int) -> "Grid":
+        """That of one path for several ones."""
+        parts = (part.expand(paths, *part.shape[1:]) for part in (self.latent, self.t))
+        return Grid(*parts, self.L, self.weights.expand(paths, -1), self.W.expand(paths, -1, -1))
+
     def interpolated(self, values: Float[Tensor, "*rest n"]) -> Float[Tensor, "*rest f"]:
         """Values at the nodes of the integrand, from those at the latent nodes, in the last axis."""
         return (values.reshape(-1, self.L.shape[1]) @ self.L.T).view(*values.shape[:-1], -1)

@@ -13,7 +13,9 @@ from gplens.expectations.link import Link
 from gplens.lines.line import Line
 from gplens.lines.units import quotient
 from gplens.paths.blocks import numbers_on_pairs, rows_in_a_block
+from gplens.processes.bundle import Bundle
 from gplens.processes.process import Process
+from gplens.uncertainty.between_paths import bundle_covariance
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.grid import REACH, ROUGH, SMOOTH, Grid, Level, equal_panels, panels_between
 from gplens.uncertainty.requests import Uncertainty
@@ -98,9 +100,8 @@ class Refinement:
         Paths with known kinks are cut there after three levels, others into a third after all of them.
         """
         equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels]
-        parts = self.process.parts
-        cut = panels_between(kinks, parts * ceil(float(length.max()) / (parts * PIECE)) or 1)
-        if cut is not None:
+        cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
+        if cut is not None and self.process.parts == 1:
             return [(equal[:UNCUT], True), ([(cut, level) for level in self.levels], self.process.autograd)]
         kinked = bool(((kinks > 0) & (kinks < 1)).any()) or self.process.autograd
         finer = equal_panels(3 * self.panels, len(kinks))
@@ -170,8 +171,11 @@ class Refinement:
     ) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o"]]:
         """The covariances of every output in units of unit^2, and the unit, which is that of the last level."""
         units = [None] * len(self.outputs) if last is None else last[1].unbind(1)
+        full, process = self.request.covariances, self.process
         parts = [
-            covariance(self.process, output, link, x0, d, grid, unit, full=self.request.covariances)
+            bundle_covariance(process, output, link, grid, unit, full=full)
+            if isinstance(process, Bundle)
+            else covariance(process, output, link, x0, d, grid, unit, full=full)
             for output, link, unit in zip(self.outputs, self.links, units, strict=True)
             if link is not None
         ]

@@ -100,7 +100,7 @@ def _closed_form(asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tenso
     std, error, covariances = x.new_empty(shape[:3]), x.new_empty(shape[:3]), x.new_empty(shape) if full else None
     converged = torch.zeros(len(x), dtype=torch.bool)
     length = process.length(Line(x0, d, x.new_zeros(len(x), 0)))
-    panels = process.parts * (length / (process.parts * REACH)).ceil().clamp(min=1).long()
+    panels = (length / REACH).ceil().clamp(min=1).long()
     first = levels_from(length / panels, asked.request.accuracy, smooth=process.smooth)
     for count, level in torch.stack([panels, first], dim=1).unique(dim=0).tolist():
         every_row = ((panels == count) & (first == level)).nonzero()[:, 0]
