@@ -141,12 +141,6 @@ def test_predictive_variance_is_refused() -> None:
         )
 
 
-def test_a_background_is_refused() -> None:
-    posterior, (X, X0) = fitted(KERNELS["rbf"], 77)[0], rows(77)
-    with pytest.raises(ValueError, match=naming("uncertainty", "Sample(X with 3 rows)", "gplens.baselines.Mean(X)")):
-        explain(posterior, X, baseline=Sample(X0), likelihood=Exp(), uncertainty=Diagonal())
-
-
 def test_what_is_no_request_is_refused() -> None:
     with pytest.raises(ValueError, match=naming("Samples", "count", 2, 1)):
         Samples(1, 0)

@@ -12,10 +12,6 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.processes.process import Marginals, Process, Sources
 
-PairsOfPaths = list[Pairs]
-"""For each path on the left side, its pairs with all paths on the right side, which are the rows."""
-
-
 @final
 class Bundle(Process):
     """The paths x0_j -> x one after the other, path j for j <= s u < j + 1, with gradients in coordinates z_k.
@@ -60,7 +56,7 @@ class Bundle(Process):
         return self.base.width
 
     @property
-    def parts(self) -> int:
+    def paths(self) -> int:
         return len(self.baselines)
 
     def along(self, line: Line) -> Marginals:
@@ -76,15 +72,15 @@ class Bundle(Process):
 
     @property
     def _ends(self) -> Line:
-        return Line(self.baselines, self.d, self.d.new_zeros(self.parts, 0))
+        return Line(self.baselines, self.d, self.d.new_zeros(self.paths, 0))
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """Block by block, with the pairs of a path on the left side and all paths on the right side at once."""
         rows, columns = self._paths(left), self._paths(right)
         i, j = self._chosen(left), self._chosen(right)
         blocks = [
-            self.base.pairs(Line(path.x0.expand_as(columns.d), path.d.expand_as(columns.d), path.t), columns, latent)
-            for path in (_row(rows, k, len(j)) for k in range(len(i)))
+            self.base.pairs(Line(*(part.expand(len(j), -1) for part in path)), columns, latent)
+            for path in zip(rows.x0.split(1), rows.d.split(1), rows.t.split(1), strict=True)
         ]
         x, y = self.directions[i], self.directions[j]
         at = self.marginals(right, latent)
@@ -142,15 +138,15 @@ class Bundle(Process):
 
     def _chosen(self, line: Line) -> list[int]:
         """The paths on which there are nodes, which are in order, equally many on each."""
-        return (self.parts * line.t[0]).floor().long().unique_consecutive().tolist()
+        return (self.paths * line.t[0]).floor().long().unique_consecutive().tolist()
 
     def _paths(self, line: Line) -> Line:
         """A row for each path with nodes."""
         chosen = self._chosen(line)
-        t = self.parts * line.t[0].unflatten(0, (len(chosen), -1)) - line.t.new_tensor(chosen)[:, None]
+        t = self.paths * line.t[0].unflatten(0, (len(chosen), -1)) - line.t.new_tensor(chosen)[:, None]
         return Line(self.baselines[chosen], self.d[chosen], t)
 
-    def summed(self, matrix: Float[Tensor, "*pairs d"], full: bool) -> Float[Tensor, "*pairs g"]:
+    def summed(self, matrix: Float[Tensor, "*pairs d"], full: bool) -> Float[Tensor, "*other g"]:
         """M' matrix M, or its diagonal, for coordinates that stand for sets of features."""
         if self.sets is None:
             return matrix
@@ -163,11 +159,6 @@ def _indicator(sets: Sequence[Sequence[int]], x: Float[Tensor, " d"]) -> Float[T
     for column, members in enumerate(sets):
         M[list(members), column] = 1
     return M
-
-
-def _row(lines: Line, k: int, copies: int) -> Line:
-    """One line, as often as it has partners."""
-    return Line(lines.x0[[k]], lines.d[[k]], lines.t[[k]].expand(copies, -1))
 
 
 def _beside(block: Float[Tensor, "s q p *rest"]) -> Float[Tensor, "q sp *rest"]:

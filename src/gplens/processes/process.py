@@ -102,8 +102,8 @@ class Process(ABC):
         return line.d.new_empty(len(line.d), 0)
 
     @property
-    def parts(self) -> int:
-        """Equal parts of every path, between which gradients jump: panels of error bars end there."""
+    def paths(self) -> int:
+        """Paths that follow each other on what is one line here: nodes of draws are placed on each."""
         return 1
 
     @property

@@ -18,7 +18,7 @@ from gplens.uncertainty.requests import Samples, Uncertainty
 from gplens.uncertainty.spreads import SpreadQuestion
 from gplens.uncertainty.sums import NEXT_ROW
 
-MOST_ROWS = 64
+MOST_ROWS = 32
 """The most rows of a background: its cost is that of their pairs."""
 NODES = 16
 """Nodes of a typical path."""

@@ -23,7 +23,7 @@ def bundle_covariance(
 
     Paths that differ meet at the input only, so that the integrand between them has no ridge: the latent nodes suffice.
     """
-    wide, s = full or bundle.sets is not None, bundle.parts
+    wide, s = full or bundle.sets is not None, bundle.paths
     block = rows_in_a_block(numbers_on_pairs(bundle.base, grid.t.shape[1]))
     alone = [
         covariance(bundle.base, latent, link, *rows, grid.repeated(len(rows[0])), None, full=wide)
@@ -34,7 +34,7 @@ def bundle_covariance(
     weights = (bundle.shares * units / unit) ** 2
     total = torch.tensordot(weights, matrices, 1)
     w, pairs = grid.gathered(grid.weights), torch.triu_indices(s, s, 1)
-    for i, j in zip(*(index.split(block) for index in pairs), strict=True):
+    for i, j in zip(*(index.split(block) for index in pairs), strict=True) if s > 1 else ():
         left, right = (Line(bundle.baselines[k], bundle.d[k], grid.latent.expand(len(k), -1)) for k in (i, j))
         between = _between(bundle.base, latent, link, left, right, w, unit.expand(len(i)), full=wide)
         crossed = torch.tensordot(bundle.shares[i] * bundle.shares[j], between, 1)

@@ -101,7 +101,7 @@ class Refinement:
         """
         equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels]
         cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
-        if cut is not None and self.process.parts == 1:
+        if cut is not None and self.process.paths == 1:
             return [(equal[:UNCUT], True), ([(cut, level) for level in self.levels], self.process.autograd)]
         kinked = bool(((kinks > 0) & (kinks < 1)).any()) or self.process.autograd
         finer = equal_panels(3 * self.panels, len(kinks))
