@@ -124,7 +124,9 @@ def explain(
         attribution = integrate(question, rule, table.values, baselines, Background(baseline.weights, summed))
         spread = None
         if request is not None:
-            spread = _spread(question, request, table.values, baselines, attribution, Background(baseline.weights, sets))
+            spread = _spread(
+                question, request, table.values, baselines, attribution, Background(baseline.weights, sets)
+            )
         support_of_paths = support_of_rows(question.process, table.values, baselines) if support else None
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor

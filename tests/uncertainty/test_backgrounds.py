@@ -147,5 +147,7 @@ def test_deviations_of_classes_are_those_of_draws() -> None:
 def test_a_background_with_too_many_pairs_is_refused() -> None:
     posterior, _, X, B = model()
     large = Sample(B[[0] * 40])
-    with pytest.raises(ValueError, match=naming("at most 32 rows", "got 40", "pairs", "gplens.baselines.Sample(X[:32])")):
+    with pytest.raises(
+        ValueError, match=naming("at most 32 rows", "got 40", "pairs", "gplens.baselines.Sample(X[:32])")
+    ):
         explain(posterior, X, baseline=large, likelihood=Exp(), uncertainty=Diagonal())

@@ -10,7 +10,7 @@ import gplens
 from conformance.zoo import KERNELS, fitted, generator, normal, rows
 from explanations import all_tensors
 from gplens import Diagonal, Explanation, Full, Mix, Posterior, Process, Samples, Stack, explain
-from gplens.baselines import Rows, Sample
+from gplens.baselines import Rows
 from gplens.expectations.softmax import Softmax, SoftmaxTaylor
 from gplens.kernels import RBF
 from gplens.likelihood import Likelihood

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 

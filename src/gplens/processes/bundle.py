@@ -12,6 +12,7 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.processes.process import Marginals, Process, Sources
 
+
 @final
 class Bundle(Process):
     """The paths x0_j -> x one after the other, path j for j <= s u < j + 1, with gradients in coordinates z_k.
@@ -86,9 +87,9 @@ class Bundle(Process):
         at = self.marginals(right, latent)
         c = torch.cat([_beside(block.c) for block in blocks])[None]
         c_l = torch.cat([_beside(block.c_l * y[:, None, None]) for block in blocks])[None] @ self.M
-        c_k = torch.cat(
-            [_above(block.c_k * along) for block, along in zip(blocks, x, strict=True)], dim=1
-        )[None] @ self.M  # (1, p, q, d)
+        c_k = (
+            torch.cat([_above(block.c_k * along) for block, along in zip(blocks, x, strict=True)], dim=1)[None] @ self.M
+        )  # (1, p, q, d)
 
         def gradient_sum(H: Float[Tensor, "1 q p"], full: bool) -> Float[Tensor, "1 d *d"]:
             wide = full or self.sets is not None
@@ -113,9 +114,7 @@ class Bundle(Process):
         """With everything in the prior. Marginals need no pairs of different paths."""
         at, paths = self.marginals(line, latent), self._paths(line)
         shared = self.base.pairs(paths, paths, latent).c.diagonal(dim1=1, dim2=2).reshape(1, -1)
-        return SplitPairs.unsplit(
-            at, at.v - shared, lambda left, right: self.pairs(left, right, latent).as_between()
-        )
+        return SplitPairs.unsplit(at, at.v - shared, lambda left, right: self.pairs(left, right, latent).as_between())
 
     def marginals(self, line: Line, latent: int) -> NodeMarginals:
         """At the nodes of all paths of a line, one after the other."""

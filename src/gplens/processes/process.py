@@ -89,9 +89,7 @@ class Process(ABC):
         """
         pairs = self.pairs(line, line, latent)
         jitter = pairs.left.v - pairs.c.diagonal(dim1=1, dim2=2)
-        return SplitPairs.unsplit(
-            pairs.left, jitter, lambda left, right: self.pairs(left, right, latent).as_between()
-        )
+        return SplitPairs.unsplit(pairs.left, jitter, lambda left, right: self.pairs(left, right, latent).as_between())
 
     @abstractmethod
     def select(self, latents: tuple[int, ...]) -> "Process":

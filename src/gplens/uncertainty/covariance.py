@@ -48,7 +48,9 @@ def covariance(
         if split.c_l is not None:
             fitted = _interpolated_slopes(split.c_l, grid)
             c_l = torch.sub(c_l, fitted, out=fitted)
-        total = _with_other_terms(total, at, c_l, _Weighted.of(grid, E), mean_slopes(moments, at, unit), grid, full=full)
+        total = _with_other_terms(
+            total, at, c_l, _Weighted.of(grid, E), mean_slopes(moments, at, unit), grid, full=full
+        )
     if not full:
         return d**2 * total, unit
     return (total + total.mT).div_(2).mul_(d[:, :, None] * d[:, None]), unit

@@ -47,7 +47,7 @@ ROUGH = (
     Level(38, 14, 0.4),
     Level(42, 14, 0.3),
 )
-"""Those for kernels with a ridge, of which every second one is tried: neighbours have errors of the same size, which may
+"""Those for kernels with a ridge, of which every second one is tried: neighbours have errors of one size, which may
 cancel in their difference. Levels that are compared differ in the nodes of a piece, which a short panel has one of."""
 FIRST = (0.7, 1.6, 2.4)
 """Panel lengths in lengthscales up to which the first levels are tried first, for a tolerance of 1e-3."""

@@ -38,7 +38,6 @@ GAINS, STALLED = 2 / 3, 2
 """Levels whose error is more than this part of the last one's, and how many of them in a row end a refinement: what is
 left is rounding."""
 
-
 Attempt = tuple[Tensor, Level]
 """The edges (b, e) of panels, and how finely these are resolved."""
 
