@@ -80,8 +80,8 @@ class Bundle(Process):
         rows, columns = self._paths(left), self._paths(right)
         i, j = self._chosen(left), self._chosen(right)
         blocks = [
-            self.base.pairs(Line(*(part.expand(len(j), -1) for part in path)), columns, latent)
-            for path in zip(rows.x0.split(1), rows.d.split(1), rows.t.split(1), strict=True)
+            self.base.pairs(Line(x0.expand(len(j), -1), d.expand(len(j), -1), t.expand(len(j), -1)), columns, latent)
+            for x0, d, t in zip(rows.x0, rows.d, rows.t, strict=True)
         ]
         x, y = self.directions[i], self.directions[j]
         at = self.marginals(right, latent)

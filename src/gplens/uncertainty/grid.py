@@ -88,8 +88,8 @@ class Grid:
 
     def repeated(self, paths: int) -> "Grid":
         """That of one path for several ones."""
-        parts = (part.expand(paths, *part.shape[1:]) for part in (self.latent, self.t))
-        return Grid(*parts, self.L, self.weights.expand(paths, -1), self.W.expand(paths, -1, -1))
+        latent, t, weights = (part.expand(paths, -1) for part in (self.latent, self.t, self.weights))
+        return Grid(latent, t, self.L, weights, self.W.expand(paths, -1, -1))
 
     def interpolated(self, values: Float[Tensor, "*rest n"]) -> Float[Tensor, "*rest f"]:
         """Values at the nodes of the integrand, from those at the latent nodes, in the last axis."""
