@@ -7,10 +7,11 @@ from typing import Any as _Any
 from gplens import baselines, columns, datasets, kernels, links, means, rules, targets
 from gplens.adapters.reading import Reading, read
 from gplens.explain import explain
-from gplens.explanation import Explanation, Provenance, Spread, Support, SupportWarning
+from gplens.explanation import Explanation, Importance, Interrupted, Provenance, Spread, Support, SupportWarning
 from gplens.explanation.provenance import VERSION as _VERSION
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
+from gplens.paths.hard_rows import ConvergenceWarning
 from gplens.processes.functions import Functions
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
@@ -26,10 +27,13 @@ if _TYPE_CHECKING:
 __version__ = _VERSION
 
 __all__ = [
+    "ConvergenceWarning",
     "Diagonal",
     "Explanation",
     "Full",
     "Functions",
+    "Importance",
+    "Interrupted",
     "Likelihood",
     "Mix",
     "Posterior",
