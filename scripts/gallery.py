@@ -79,6 +79,8 @@ def wine() -> Pictures:
     yield "path", plots.path(e, model, row=3)
     yield "scatter", plots.scatter(e, "proline", colour_by="alcohol", output="Barolo")
     yield "ablation", plots.ablation(e, model, output="Barolo")
+    unsure = model.explain(some[:4], baseline=Mean(X), target=EpistemicVariance())
+    yield "uncertainty", plots.uncertainty(unsure, row=3)
 
 
 def _of_images(inducing_points: int, steps: int) -> GPClassifier:
@@ -86,18 +88,20 @@ def _of_images(inducing_points: int, steps: int) -> GPClassifier:
     return GPClassifier("rbf", inducing_points=inducing_points, training=Training(steps=steps), **options)
 
 
+def _many_images(model: GPClassifier, X: torch.Tensor, names: Any, label: str, pixel: str) -> Pictures:
+    """The plots of many inputs, of one class; and what makes the model unsure of the first image."""
+    options: dict[str, Any] = {"baseline": Zeros(), "outputs": [label], "feature_names": names}
+    many = gplens.explain(model, X, uncertainty=gplens.Diagonal(), **options)
+    yield "bar", plots.bar(many)
+    yield "beeswarm", plots.beeswarm(many)
+    yield "scatter", plots.scatter(many, pixel)
+    yield "uncertainty", plots.uncertainty(gplens.explain(model, X[:1], target=EpistemicVariance(), **options))
+
+
 def digits_of_sklearn() -> Pictures:
     """Images of 8 x 8 pixels."""
     data = digits()
-    model = GPClassifier(
-        "rbf",
-        ard=False,
-        scaling="table",
-        inducing_points=100,
-        random_state=0,
-        progress=False,
-        training=Training(steps=100),
-    ).fit(data.X.numpy(), data.y.numpy().astype(int))
+    model = _of_images(100, 100).fit(data.X.numpy(), data.y.numpy().astype(int))
     e = gplens.explain(
         model, data.X[1700:1701], baseline=Zeros(), uncertainty=gplens.Diagonal(), feature_names=data.feature_names
     )
@@ -105,21 +109,17 @@ def digits_of_sklearn() -> Pictures:
     yield "image_faded", e.plot()
     yield "waterfall", plots.waterfall(e)
     yield "ablation", plots.ablation(e, model, row=0)
+    yield "path", plots.path(e, model)
+    images = data.X[data.y == int(data.y[1700])][:20]
+    label = f"class {int(data.y[1700])}"
+    yield from _many_images(model, images, data.feature_names, label, "pixel_3_2")
 
 
 def mnist_images() -> Pictures:
     """Images of 28 x 28 pixels."""
     data = mnist()
     X, y = data.train.X[:3000].double(), data.train.y[:3000]
-    model = GPClassifier(
-        "rbf",
-        ard=False,
-        scaling="table",
-        inducing_points=150,
-        random_state=0,
-        progress=False,
-        training=Training(steps=60),
-    ).fit(X.numpy(), y.numpy().astype(int))
+    model = _of_images(150, 60).fit(X.numpy(), y.numpy().astype(int))
     x = data.test.X[:1].double()
     label = f"class {int(data.test.y[0])}"
     e = gplens.explain(
@@ -135,6 +135,8 @@ def mnist_images() -> Pictures:
     yield "ablation", plots.ablation(e, model)
     yield "path", plots.path(e, model)
     yield "waterfall", plots.waterfall(e)
+    images = data.test.X[data.test.y == data.test.y[0]][:8].double()
+    yield from _many_images(model, images, data.test.feature_names, label, data.test.feature_names[267])
 
 
 def botorch_model() -> Pictures:
@@ -156,6 +158,8 @@ def botorch_model() -> Pictures:
     many = gplens.explain(model, X, baseline=Mean(X), uncertainty=gplens.Full(), feature_names=names)
     yield "beeswarm", many.plot()
     yield "bar", plots.bar(many)
+    yield "scatter", plots.scatter(many, names[5], colour_by=names[1])
+    yield "ablation", plots.ablation(many, model)
     unsure = gplens.explain(model, 2 * best[None], baseline=Mean(X), target=EpistemicVariance(), feature_names=names)
     yield "uncertainty", plots.uncertainty(unsure)
 

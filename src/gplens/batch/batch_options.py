@@ -14,9 +14,9 @@ from gplens.targets import EpistemicVariance, Exceeds, Latent, PredictiveVarianc
 BASELINES: dict[str, Callable[[Any], Any]] = {
     "mean": lambda model: model.mean_input_,
     "zeros": lambda model: Zeros(),
-    "background": lambda model: None,
+    "background": lambda model: model.default_baseline,
 }
-"""Baselines by name, as functions of the estimator. `background` is the default of the estimator."""
+"""Baselines by name, as functions of the estimator. `background` is the average over the rows that it keeps."""
 TARGETS: dict[str, Callable[[], Target]] = {
     "response": Response,
     "latent": Latent,

@@ -93,6 +93,7 @@ class Explainer:
                 outputs=outputs_of(options.outputs, model),
                 tolerance=options.tolerance,
                 uncertainty=Diagonal() if options.uncertainty else None,
+                support=False,
             )
 
 
@@ -113,7 +114,8 @@ def _output_names(model: GPEstimator, options: Options) -> tuple[str, ...] | Non
     as_baseline(baseline_of(options.baseline, model), model.encoder)
     positions = model._positions(outputs_of(options.outputs, model))
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        probe = explain(reading, mean, baseline=mean[0], target=target_of(options.target), outputs=positions)
+        target = target_of(options.target)
+        probe = explain(reading, mean, baseline=mean[0], target=target, outputs=positions, support=False)
     return probe.output_names
 
 

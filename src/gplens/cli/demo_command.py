@@ -19,6 +19,8 @@ HOURS = {
 }
 """Contrasting hours, by the names of their pictures."""
 COLUMNS = ("month", "hour", "working_day", "weather", "temperature", "humidity", "wind_speed")
+SECONDS = 20.0
+"""The budget of the fit."""
 SHOWN = 150
 """The hours of the pictures of many hours."""
 
@@ -66,7 +68,7 @@ def _fitted(table: Any, counts: Any) -> Any:
     from gplens.estimators import GPCountRegressor
 
     cyclic = {"hour": Cyclic(24), "month": Cyclic(12)}
-    return GPCountRegressor(columns=cyclic, inducing_points=100, random_state=0).fit(table, counts)
+    return GPCountRegressor(columns=cyclic, random_state=0).fit(table, counts, budget=SECONDS)
 
 
 def _explained(model: Any, table: Any, counts: Any, picture: Path, row: int, hour: str) -> tuple[Path, str]:

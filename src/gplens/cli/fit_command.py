@@ -43,6 +43,7 @@ def fit(
     inducing_points: Annotated[
         int | None, typer.Option(min=1, help="Size of a sparse model; that of the estimator if left out.")
     ] = None,
+    budget: Annotated[float | None, typer.Option(min=0.0, help="Seconds that the fit may take.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model of an earlier fit.")] = False,
 ) -> None:
@@ -75,7 +76,7 @@ def fit(
     estimator = _estimator(chosen, columns=kinds or None, random_state=seed, **size)
     train, test = _split(table, holdout, seed)
     remark(f"fitting {type(estimator).__name__} to {train.num_rows:,} rows and {len(names)} columns ...")
-    estimator.fit(train.select(names), _values(train[target]))
+    estimator.fit(train.select(names), _values(train[target]), budget=budget)
     if test.num_rows:
         score = estimator.score(test.select(names), _values(test[target]))
         say(f"score on {test.num_rows:,} rows held out: {score:.3f} ({SCORES[chosen]})")

@@ -30,7 +30,8 @@ class Paths:
         """Some rows of a table, evenly spaced, each with its baseline or with one row of a background."""
         encoder = encoder_of(model)
         table = read_table(X, "X") if encoder is None else encoder.read(X, "X")[0]
-        baselines = as_baseline(baseline, encoder).rows(table.values)
+        kept = getattr(model, "default_baseline", None)
+        baselines = as_baseline(kept if baseline is None else baseline, encoder).rows(table.values)
         chosen = torch.linspace(0, len(table.values) - 1, min(rows, len(table.values))).long()
         own = baselines.expand(len(table.values), -1, -1)[chosen]
         turn = torch.arange(len(chosen)) * max(own.shape[1] // len(chosen), 1) % own.shape[1]
@@ -42,7 +43,7 @@ class Paths:
     def explain(self, *, backwards: bool = False, uncertainty: Uncertainty | None = None) -> Explanation:
         """The attributions of all paths, from baselines to inputs or the other way."""
         x, x0 = (self.x0, self.x) if backwards else (self.x, self.x0)
-        return explain(self.reading, x, baseline=Rows(x0), uncertainty=uncertainty)
+        return explain(self.reading, x, baseline=Rows(x0), uncertainty=uncertainty, support=False)
 
     def first(self, count: int) -> "Paths":
         """The first paths."""

@@ -37,7 +37,8 @@ def verify(
     Args:
         model, likelihood: as for `gplens.explain`; the model itself, not what `gplens.read` returned.
         X: inputs, of which some are checked.
-        baseline: as for `gplens.explain`. Of a background, each input is checked against one row.
+        baseline: as for `gplens.explain`; the background that an estimator keeps if None. Of a background, each input
+            is checked against one row.
         rows: the number of inputs that are checked, evenly spaced.
         features: the number of features of each input, those with the largest attributions, whose gradients are
             checked; draws are compared for the first two inputs and up to three features.
