@@ -6,12 +6,16 @@ from typing import Any
 import numpy as np
 
 from gplens.adapters.tables import frame_of
+from gplens.baselines import Medoid
 from gplens.page import write
 from gplens.page.report_data import sampled_rows
 from gplens.uncertainty import Diagonal, Uncertainty
 
 ROWS = 200
 """Rows of a page: enough for a picture of all, few enough that error bars take seconds."""
+
+TYPICAL = 1000
+"""Rows among which the medoid is sought."""
 
 
 class WithPage:
@@ -35,7 +39,7 @@ class WithPage:
             X: a table with the columns that the model was fitted to; its histograms stand behind the sliders.
             path: the file to write; one that exists is replaced.
             targets: what was observed, so that rows can be sorted by the error of their predictions.
-            baseline: as for `explain`; `mean_input_`, the average of the training rows, if None. The page names it.
+            baseline: as for `explain`; the medoid of X, a row that is typical of all, if None. The page names it.
             uncertainty: as for `explain`; None for a report without error bars.
             rows: the most rows that are explained; of more a sample is taken, and the page says so.
             title: of the page.
@@ -47,7 +51,7 @@ class WithPage:
         chosen = sampled_rows(total, rows)
         explanation = self.explain(
             _some(X, chosen.numpy()),
-            baseline=self.mean_input_ if baseline is None else baseline,
+            baseline=Medoid(_some(X, sampled_rows(total, TYPICAL).numpy())) if baseline is None else baseline,
             uncertainty=uncertainty,
             support=True,
         )

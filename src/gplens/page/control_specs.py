@@ -119,4 +119,6 @@ def entries_of(encoder: Encoder | None, numbers: Numbers, texts: list[list[str |
         if isinstance(column, CategoryColumn):
             place = {"missing" if label is None else label: i for i, label in enumerate(column.categories)}
             rows[:, k] = [place.get(text or "", np.nan) for text in texts[k]]
+        elif isinstance(column, DroppedColumn):
+            rows[:, k] = 0.0  # the model does not see it
     return rows
