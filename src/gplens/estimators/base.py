@@ -43,7 +43,7 @@ COMPARED = 8
 """Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
 
-class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEstimator):
+class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`

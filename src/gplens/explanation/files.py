@@ -44,6 +44,7 @@ def save(explanation: Explanation, path: Path) -> None:
         "row_names": labels.rows,
         "words": {name: None if part is None else part.words for name, part in texts.items()},
         "joint_draws": spread is None or spread.joint_draws,
+        "across_rows": spread is not None and spread.across_rows,
         "gaussian": spread is not None and spread.gaussian,
         "provenance": asdict(explanation.provenance),
     }
@@ -91,6 +92,7 @@ def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanat
         parts: dict[str, Any] = {name: None if given is None else tuple(given) for name, given in names.items()}
         parts |= {"background": header["background"], "frame_backend": header.get("frame_backend")}
         flags = {name: header[name] for name in ("joint_draws", "gaussian")}
+        flags["across_rows"] = header.get("across_rows", False)  # files of earlier versions have none
         parts["labels"] = _read_labels(header, tensors)
     except (AttributeError, KeyError, TypeError) as cause:
         raise DamageError(f"whose header lacks a part, or has one of another kind ({cause})") from cause

@@ -57,11 +57,15 @@ class Shown:
 
         return describe_html(self)
 
-    def to_frame(self: Any) -> Any:
-        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas."""
+    def to_frame(self: Any, *, level: float = 0.9) -> Any:
+        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas.
+
+        Where the posterior of the attributions is known, `lower` and `upper` are the ends of the central interval of
+        probability `level`, and `probability_positive` is that of an attribution above zero.
+        """
         from gplens.explanation.export import to_frame
 
-        return to_frame(self)
+        return to_frame(self, level)
 
     def to_shap(self: Any, *, level: float = 0.9) -> "shap.Explanation":
         """For shap's plots: values, base values, data and names.
