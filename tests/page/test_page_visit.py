@@ -106,6 +106,8 @@ def test_hostile_names_are_texts(browser: Any, tmp_path: Path) -> None:
         assert names == list(HOSTILE)
         assert tab.page.locator("img").count() == 0
         assert tab.page.locator("script").count() == 4
+        labels = texts(tab.page, "[aria-label='Why'] svg text")
+        assert any(text.startswith(f"\u2068{HOSTILE[3]}\u2069: ") for text in labels)  # its override ends with it
         answer = tab.page.input_value("#csv")
         assert "\"'=HYPERLINK" in answer
         tab.page.click("#tab-report")
