@@ -11,8 +11,8 @@ import gplens
 from gplens.columns import Cyclic
 from gplens.estimators import GPCountRegressor
 
-EVERY = 4
-"""Every fourth hour of 2011 is enough for an example."""
+EVERY = 5
+"""Every fifth hour of 2011 is enough for an example."""
 WEATHER = {1: "clear", 2: "mist", 3: "light rain or snow", 4: "heavy rain or snow"}
 
 

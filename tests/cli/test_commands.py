@@ -19,7 +19,7 @@ def paths(small_model: Path) -> list[str]:
     return [str(small_model / "model"), str(small_model / "data.csv")]
 
 
-@pytest.mark.parametrize("command", ["fit", "explain", "plot", "verify", "reproduce", "demo"])
+@pytest.mark.parametrize("command", ["fit", "explain", "plot", "page", "verify", "reproduce", "demo"])
 def test_help_has_options_and_examples(command: str, capsys: Capture) -> None:
     assert main([command, "--help"]) == 0
     shown = re.sub(r"\s+", " ", capsys.readouterr().out)

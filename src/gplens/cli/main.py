@@ -22,6 +22,8 @@ ABOUT = """Exact explanations of Gaussian processes.
 
     gplens plot model bikes.csv --row 3 --out picture.png
 
+    gplens page model bikes.csv --out page.html
+
     gplens verify model bikes.csv
 
 Exit codes: 0 done, 1 an error or a failed check, 2 a mistake in the command, 130 interrupted.
@@ -32,7 +34,15 @@ def application() -> Any:
     """The typer application with all commands."""
     with Extra("cli", "the command line"):
         import typer
-    from gplens.cli import demo_command, explain_command, fit_command, plot_command, reproduce, verify_command
+    from gplens.cli import (
+        demo_command,
+        explain_command,
+        fit_command,
+        page_command,
+        plot_command,
+        reproduce,
+        verify_command,
+    )
 
     app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
@@ -49,7 +59,8 @@ def application() -> Any:
         pass
 
     app.callback()(options)
-    for command in (fit_command, explain_command, plot_command, verify_command, demo_command, reproduce):
+    commands = (fit_command, explain_command, plot_command, page_command, verify_command, demo_command, reproduce)
+    for command in commands:
         command.add(app)
     return app
 

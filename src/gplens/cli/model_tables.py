@@ -38,6 +38,14 @@ def spaced_rows(estimator: Any, data: Path, count: int) -> pyarrow.Table:
     return pyarrow.concat_tables(pieces).slice(0, count)
 
 
+def spaced_column(data: Path, name: str, count: int) -> list[Any]:
+    """The entries of one column in the rows that `spaced_rows` takes."""
+    source = Source(data)
+    step = max(source.rows() // count, 1)
+    entries = [entry for piece in source.pieces([name], {}) for entry in piece.column(name).to_pylist()]
+    return entries[::step][:count]
+
+
 def explain_inputs(
     estimator: Any, rows: pyarrow.Table, baseline: Any, target: Target, outputs: Any
 ) -> tuple[Reading, Explanation]:

@@ -17,7 +17,7 @@ from gplens.page.kernel_specs import NotLiveError
 
 BINS = 24
 """Bars of the histogram behind a slider."""
-FEW = 12
+FEW = 40
 """A column with at most as many whole numbers has a bar for each."""
 Numbers = NDArray[np.float64]
 
@@ -81,11 +81,13 @@ def _data(spec: dict[str, Any], entries: Numbers) -> dict[str, Any]:
         counts = np.bincount(present.astype(int), minlength=len(spec["categories"]))
         return {"counts": counts.tolist(), "typical": int(counts.argmax())}
     if spec["kind"] == "dropped" or len(present) == 0:
-        return {"low": 0.0, "high": 0.0, "counts": [], "typical": spec["fill"] or 0.0, "step": 0.0}
+        return {"low": 0.0, "high": 0.0, "counts": [], "edges": [0.0, 1.0], "typical": spec["fill"] or 0.0, "step": 0.0}
     low, high = float(present.min()), float(present.max())
     whole = bool((present == np.round(present)).all())
-    bins = int(high - low) + 1 if whole and high - low < FEW else BINS
-    edges = (low - 0.5, high + 0.5) if bins != BINS else (low, high if high > low else low + 1)
+    few = whole and high - low < FEW
+    bins, edges = (
+        (int(high - low) + 1, (low - 0.5, high + 0.5)) if few else (BINS, (low, high if high > low else low + 1))
+    )
     counts, _ = np.histogram(present, bins=bins, range=edges)
     typical = float(np.median(present))
     if whole:
@@ -94,6 +96,7 @@ def _data(spec: dict[str, Any], entries: Numbers) -> dict[str, Any]:
         "low": low,
         "high": high,
         "counts": counts.tolist(),
+        "edges": list(edges),
         "typical": typical,
         "step": _step(spec, low, high, whole),
     }
@@ -119,4 +122,6 @@ def entries_of(encoder: Encoder | None, numbers: Numbers, texts: list[list[str |
         if isinstance(column, CategoryColumn):
             place = {"missing" if label is None else label: i for i, label in enumerate(column.categories)}
             rows[:, k] = [place.get(text or "", np.nan) for text in texts[k]]
+        elif isinstance(column, DroppedColumn):
+            rows[:, k] = 0.0  # the model does not see it
     return rows

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gplens.adapters.encoders import Encoder, OriginalRows, RawTable
 from gplens.adapters.entries import Entries
+from gplens.adapters.labels import EntryTexts
 from gplens.adapters.reading import Reading
 from gplens.adapters.tables import read_table
 from gplens.baselines import as_baseline
@@ -59,8 +60,7 @@ def live_part(
     if (len(names) != process.features and encoder is None) or names != e.feature_names:
         raise NotLiveError("the explanation is of groups of features, which have no sliders")
     spec = live_model(process, response, reading.likelihood if isinstance(target, Response) else None)
-    shown = OriginalRows(e.inputs, e.labels.inputs) if e.labels.inputs is not None else None
-    explained = entries_of(encoder, e.inputs.numpy(), [] if shown is None else _texts(shown))
+    explained = _entries(encoder, e.inputs, e.labels.inputs)
     rows, table = explained, _encoded(encoder, explained)
     _check(e, _outputs(reading, response, process.latents), table, predictions)
     if data is not None:
@@ -81,10 +81,15 @@ def _outputs(reading: Reading, response: Expectation, latents: int) -> tuple[str
     return given if given is not None and len(given) == len(names) else names
 
 
+def _entries(encoder: Encoder | None, numbers: Float[Tensor, "b d"], texts: EntryTexts | None) -> Numbers:
+    """Rows of an explanation as the page has them."""
+    return entries_of(encoder, numbers.numpy(), [] if texts is None else _texts(OriginalRows(numbers, texts)))
+
+
 def _texts(shown: OriginalRows) -> list[list[str | None]]:
     """The texts of each column."""
     words = (*shown.texts.words, None)
-    return [[words[code] for code in column] for column in shown.texts.codes.T.tolist()]
+    return [[words[code] for code in column] for column in shown.texts.codes[: len(shown.numbers)].T.tolist()]
 
 
 def _read(encoder: Encoder | None, data: Any) -> tuple[Numbers, Float[Tensor, "b e"]]:
@@ -141,25 +146,30 @@ def _baselines(
     e: Any, encoder: Encoder | None, model: Any, rows: Numbers, table: Float[Tensor, "b e"], predictions: Predictions
 ) -> list[dict[str, Any]]:
     """Baselines to choose from, the one of the report first, if it can be found again."""
-    mean = table.mean(0, keepdim=True)
-    candidates = [mean]
-    average = getattr(model, "mean_input_", None)
+    mean, middle, average = table.mean(0, keepdim=True), _medoid(table), getattr(model, "mean_input_", None)
+    candidates: list[tuple[Float[Tensor, "1 e"], Numbers | None]] = [(mean, None)]
     if average is not None:
-        candidates.append(as_baseline(average, encoder).rows(table)[0])
-    if not e.background and not bool(e.baseline[:1].isnan().any()):
-        candidates.insert(0, _encoded(encoder, e.baseline[:1].numpy()))
-    start = e.baseline_prediction[:1].reshape(1, -1)
-    found = []
-    for candidate in candidates if not e.background else []:
+        candidates.append((as_baseline(average, encoder).rows(table)[0], None))
+    if not e.background:
+        row = _entries(encoder, e.baseline[:1], e.labels.baseline)
+        if not np.isnan(row).any():
+            candidates.insert(0, (_encoded(encoder, row), row[0]))
+    start, found = e.baseline_prediction[:1].reshape(1, -1), []
+    for candidate, setting in [] if e.background else candidates:
         ours = predictions(candidate)
         if ours.shape == start.shape and bool(((ours - start).abs() <= SAME * (1 + start.abs())).all()):
             name = f"that of the report: {baseline_text(e.provenance.baseline)}"
-            found = [{"id": "report", "name": name, "inputs": candidate[0].tolist()}]
+            found = [_option("report", name, candidate, setting)]
             break
-    found.append({"id": "mean", "name": f"the mean of {len(rows):,} rows", "inputs": mean[0].tolist()})
-    middle = _medoid(table)
+    found.append(_option("mean", f"the mean of {len(rows):,} rows", mean, None))
     name = "the medoid: the row that is nearest to all others"
-    return [*found, {"id": "medoid", "name": name, "inputs": table[middle].tolist()}]
+    return [*found, _option("medoid", name, table[middle : middle + 1], rows[middle])]
+
+
+def _option(key: str, name: str, inputs: Float[Tensor, "1 e"], setting: Numbers | None) -> dict[str, Any]:
+    """A baseline: its inputs, and the entries of its columns, if it is a row of a table."""
+    entries = None if setting is None or np.isnan(setting).any() else setting.tolist()
+    return {"id": key, "name": name, "inputs": inputs[0].tolist(), "setting": entries}
 
 
 def _medoid(table: Float[Tensor, "b e"]) -> int:

@@ -1,5 +1,5 @@
 // The answer for a setting: prediction, interval, tail, attributions with error bars; as numbers and as CSV.
-import { entryText } from "./columns.js";
+import { entryText, isolated } from "./columns.js";
 import { AT_REST, IN_MOTION } from "./model.js";
 import { normalQuantile } from "./special.js";
 
@@ -14,8 +14,8 @@ export function answerFor(model, state, level, baselineOf, bars) {
   const spent = performance.now() - begin, z = model.response.linear ? normalQuantile((1 + level) / 2) : 1;
   const columns = model.columns.map((column, i) => {
     const value = found.values[0][i], sd = known ? known[i] : null, entry = entryText(column, state.setting[i]);
-    const from = setting && setting[i] !== state.setting[i] ? `${entryText(column, setting[i])} → ` : "";
-    const label = from ? `${column.name}: ${from}${entry}` : `${column.name} = ${entry}`;
+    const from = setting && setting[i] !== state.setting[i] ? isolated(entryText(column, setting[i])) : null;
+    const label = from ? `${isolated(column.name)}: ${from} → ${isolated(entry)}` : `${isolated(column.name)} = ${isolated(entry)}`;
     return { column, i, entry, label, value, sd, low: sd === null ? null : value - z * sd, high: sd === null ? null : value + z * sd };
   });
   const threshold = state.threshold ?? at.values[output];

@@ -18,7 +18,7 @@ export function drawn(options, label) {
 /** A long name with its end replaced by dots. */
 export function shortened(text, most) {
   const letters = Array.from(text);
-  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…${text.includes("\u2068") ? "\u2069" : ""}`;
 }
 
 /** Labels of a band axis: the position keeps equal names apart. */

@@ -47,6 +47,11 @@ export function encodeSetting(columns, setting) {
   return Float64Array.from(columns.flatMap((column, i) => encodeEntry(column, setting[i])));
 }
 
+/** A name inside of a longer text, so that one that runs from right to left does not turn the numbers beside it. */
+export function isolated(name) {
+  return `\u2068${name}\u2069`;
+}
+
 /** A number as a text in the unit of its column. */
 export function entryText(column, entry) {
   if (entry === null || entry === undefined || Number.isNaN(entry)) return "missing";

@@ -68,8 +68,7 @@ export function classChart(names, values, low, high, width) {
 
 /** The histogram behind a slider whose range is wider than the data. */
 export function histogram(column, low, high, width) {
-  const { counts } = column, few = counts.length !== 24;
-  const [first, last] = few ? [column.low - 0.5, column.high + 0.5] : [column.low, column.high > column.low ? column.high : column.low + 1];
+  const { counts, edges: [first, last] } = column;
   const step = (last - first) / counts.length;
   const bars = counts.map((count, i) => ({ x1: first + i * step, x2: first + (i + 1) * step, count }));
   return drawn({

@@ -21,8 +21,8 @@ function liveOf(content, rows) {
       const row = Number(state.baseline.slice(4)), setting = rowSetting(row);
       return { name: rowName(row), setting, point: model.point(setting) };
     }
-    const { name, inputs } = spec.baselines.find(({ id }) => id === state.baseline) ?? spec.baselines[0];
-    return { name, setting: null, point: model.scaled(Float64Array.from(inputs)) };
+    const { name, inputs, setting } = spec.baselines.find(({ id }) => id === state.baseline) ?? spec.baselines[0];
+    return { name, setting, point: model.scaled(Float64Array.from(inputs)) };
   };
   const outputs = spec.outputs.length > 1 ? spec.outputs : [content.report.outputs ? spec.outputs[0] : content.output ?? ""];
   return { model, outputs, baselines: spec.baselines, rowSetting, rowName, baselineOf };

@@ -49,6 +49,12 @@ export function overAllRows(rows, output, width) {
         el("figcaption", {}, `One dot for each row, from low (blue) to high (yellow) values of the feature; grey is no number.${whiskers}`))));
 }
 
+/** How many rows there are, and of how many they are a sample. */
+function rowCount(rows) {
+  const [count, total] = [rows.count, rows.report.total].map((number) => number.toLocaleString("en"));
+  return count === total ? `${total} row${total === "1" ? "" : "s"}` : `${count} rows, a random sample of ${total}`;
+}
+
 /** What was explained, relative to what, how sure, how exact. */
 export function summary(rows) {
   const { report } = rows, { quality } = report;
@@ -59,7 +65,7 @@ export function summary(rows) {
   const bars = quality.missed_bars ? ` The error bars of ${quality.missed_bars} rows missed theirs.` : "";
   const sure = report.low ? `Whiskers are ${report.interval}: how sure the model is of each attribution.` : "Error bars were not asked for; explain(uncertainty=gplens.Diagonal()) computes them.";
   const facts = [
-    ["Explained", `${report.title}, ${report.total.toLocaleString("en")} row${report.total === 1 ? "" : "s"}, ${report.features.length} features.`],
+    ["Explained", `${report.title}, ${rowCount(rows)}, ${report.features.length} features.`],
     ["Relative to", `${report.baseline}.`],
     ["How sure", sure],
     ["How exact", `${exact.join("; ")}.${missed}${bars}`.replace(/^t/, "T")],

@@ -41,7 +41,7 @@ export function beeswarm(dots, labels, width) {
     color: { domain: [0, 1], range: ["#3b6fb6", "#e0a030"], interpolate: "lab", unknown: "#888888" },
     marks: [
       Plot.ruleX([0], { stroke: QUIET }),
-      Plot.link(dots.filter((dot) => dot.low !== null), { x1: "low", x2: "high", y1: (dot) => dot.k + dot.offset, y2: (dot) => dot.k + dot.offset, stroke: QUIET, strokeOpacity: 0.35 }),
+      Plot.link(dots.filter((dot) => dot.low !== null), { x1: "low", x2: "high", y1: (dot) => dot.k + dot.offset, y2: (dot) => dot.k + dot.offset, stroke: QUIET, strokeOpacity: 0.22 }),
       Plot.dot(dots, { x: "value", y: (dot) => dot.k + dot.offset, fill: "share", r: dots.length > 3000 ? 1.4 : 2.2, fillOpacity: 0.85 }),
     ],
   }, `Attributions of all rows, a line of dots for each of ${labels.join(", ")}.`);

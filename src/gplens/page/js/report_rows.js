@@ -1,6 +1,6 @@
 // The data of the report: rows with their entries, predictions and attributions.
 import { decodeFloats } from "./arrays.js";
-import { numberText } from "./columns.js";
+import { isolated, numberText } from "./columns.js";
 
 /** A table of entries: texts where there are any, else numbers. */
 class Table {
@@ -72,7 +72,7 @@ export class ReportRows {
   /** The bars of a row: of an output, or of the contrast with another one, which has no whiskers. */
   bars(row, output, against = null) {
     return this.features.map((name, k) => {
-      const entry = this.inputs.text(row, k), label = entry === "" ? name : `${name} = ${entry}`;
+      const entry = this.inputs.text(row, k), label = entry === "" ? name : `${isolated(name)} = ${isolated(entry)}`;
       const mark = this.mark(row, output, k);
       if (against === null) return { name, label, ...mark };
       return { name, label, value: mark.value - this.mark(row, against, k).value, low: null, high: null };
