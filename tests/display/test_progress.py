@@ -5,6 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_an_interruption_leaves_the_finished_inputs(monkeypatch: pytest.MonkeyPa
     left = caught.value.explanation
     assert len(left) == 6
     for name, tensor in whole[:6].tensors().items():
-        torch.testing.assert_close(left.tensors()[name], tensor, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(left.tensors()[name], tensor, rtol=1e-9, atol=1e-9, equal_nan=True)
     assert (left.spread is None) == (whole.spread is None)
     if left.spread is not None and whole.spread is not None:
         torch.testing.assert_close(left.spread.std, whole[:6].std, rtol=1e-9, atol=1e-9)
@@ -140,6 +141,7 @@ def test_a_real_sigint_and_no_bar_without_a_terminal() -> None:
 @pytest.mark.slow
 def test_a_bar_on_a_terminal() -> None:
     master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 80))
     shown = bytearray()
 
     def read(process: subprocess.Popen[bytes]) -> None:
