@@ -21,6 +21,7 @@ from gplens.baselines import Inputs
 from gplens.baselines.given import check_keyword
 from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.estimator_card import Displayed
+from gplens.estimators.estimator_page import WithPage
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit, Settings
 from gplens.estimators.gp_models import support_points
@@ -42,7 +43,7 @@ COMPARED = 8
 """Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
 
-class GPEstimator(FittedEstimator, SharedParameters, Displayed, BaseEstimator):
+class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`

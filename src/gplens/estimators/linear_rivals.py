@@ -157,7 +157,7 @@ def warn_if_beaten(summary: dict[str, Any]) -> None:
         ours, linear = summary["held_out_log_density"], summary["linear_log_density"]
         warnings.warn(
             f"A {summary['linear_model']} on the same columns predicts held-out rows better than this model: its log "
-            f"density is {linear:.3f} per row, that of this model {ours:.3f}. Try another kernel, other kinds of columns "
-            "or a larger budget, or use the linear model.",
+            f"density is {linear:.3f} per row, that of this model {ours:.3f}. Try another kernel, other kinds of "
+            "columns or a larger budget, or use the linear model.",
             stacklevel=4,
         )

@@ -26,6 +26,27 @@ class Shown:
 
         return draw(self, level=level, unit=unit, ax=ax)
 
+    def to_page(
+        self: Any,
+        path: str | Path,
+        *,
+        model: Any = None,
+        likelihood: Any = None,
+        data: Any = None,
+        targets: Any = None,
+        title: str | None = None,
+        level: float = 0.9,
+    ) -> Path:
+        """Write one HTML file with a report and, for many models, a live what-if; it needs no server and no network.
+
+        `model` is the one that was explained, `data` a table whose ranges and histograms stand behind the sliders,
+        `targets` what was observed. `gplens.page.write` has all options, and docs/PAGE.md says what the page shows.
+        """
+        from gplens.page import write
+
+        about = {"model": model, "likelihood": likelihood, "data": data, "targets": targets}
+        return write(self, path, **about, title=title, level=level)
+
     def __repr__(self: Any) -> str:
         from gplens.explanation.text import describe
 

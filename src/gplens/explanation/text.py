@@ -28,7 +28,7 @@ def describe(explanation: Explanation) -> str:
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
     path = "" if p.path is None else f"  {p.path}"
     support = "" if e.support is None else f"  {e.support.describe()}"
-    return "\n".join(part for part in (head, *tables, more, quality(e), support, path) if part)
+    return "\n".join(part for part in (head, *tables, more, _background(e), quality(e), support, path) if part)
 
 
 def _shown_output(e: Explanation, i: int) -> int | None:
@@ -63,6 +63,15 @@ def _given(e: Explanation, i: int, k: int) -> str:
     return f"= {text}" if text is not None else "" if isnan(number) else f"= {number:.6g}"
 
 
+def _background(e: Explanation) -> str:
+    """How much attributions differ between the rows of a background."""
+    if e.background_std is None or bool(e.background_std.isnan().all()):
+        return ""
+    deviations = e.background_std.nan_to_num().reshape(-1, len(e.feature_names)).amax(0)  # NaN for later groups
+    k = int(deviations.argmax())
+    return f"  over the rows of the background {e.feature_names[k]} varies most, by +- {float(deviations[k]):.3g}"
+
+
 def quality(e: Explanation) -> str:
     """How well the numbers add up, and whether they converged."""
     parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
@@ -71,8 +80,6 @@ def quality(e: Explanation) -> str:
     if e.standard_error is not None:
         parts.append(f"largest Monte Carlo standard error {float(e.standard_error.max()):.1e}")
     parts.append(f"{_range(e.nodes)} path nodes")
-    if e.background_std is not None and not bool(e.background_std.isnan().all()):
-        parts.append(f"deviation over the background up to {float(e.background_std.nan_to_num().max()):.3g}")
     of_spread = None if e.spread is None else e.spread.converged
     for what, converged in (("", e.converged), ("STANDARD DEVIATIONS ", of_spread)):
         if converged is not None and not bool(converged.all()):
