@@ -102,9 +102,10 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEs
         outputs: Any = None,
         rule: Rule | None = None,
         tolerance: float | None = None,
-        uncertainty: Uncertainty | None = None,
+        uncertainty: Uncertainty | bool | None = None,
         support: bool | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
+        progress: bool | None = None,
     ) -> Explanation:
         """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
 
@@ -127,6 +128,7 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEs
             support=support,
             groups=groups,
             feature_names=None if names is None else names.tolist(),
+            progress=progress,
         )
 
     def _positions(self, outputs: Any) -> Any:
