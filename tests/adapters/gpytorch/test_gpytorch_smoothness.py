@@ -15,6 +15,7 @@ from torch import Tensor
 import gplens
 from gplens.adapters.gpytorch.smoothness import check_smooth
 from gplens.kernels import Autograd
+from messages import naming
 from seeds import fresh_seed
 
 Make = Callable[[int], host.Kernel]
