@@ -33,8 +33,8 @@ from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
 from gplens.uncertainty.answers import check_request
-from gplens.uncertainty.automatic import automatic_request
 from gplens.uncertainty.backgrounds import check_background
+from gplens.uncertainty.default_request import automatic_request
 from gplens.uncertainty.portions import Work
 from gplens.uncertainty.requests import Samples, Uncertainty
 from gplens.uncertainty.sums import check_sums
@@ -177,7 +177,7 @@ def explain(
     explanation = explanation if sets is None else replace(explanation, spread=spread)
     explanation = explanation if done == len(table.values) else explanation[:done]
     converged = None if explanation.spread is None else explanation.spread.converged
-    warn_of_hard_rows(question, answer.finished.integral, converged, *at, inputs)
+    warn_of_hard_rows(question, rule, answer.finished.integral, converged, *at, inputs)
     if stopped is not None:
         raise Interrupted(explanation, len(table.values)) from stopped
     return explanation

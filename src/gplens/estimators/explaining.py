@@ -35,6 +35,7 @@ class Explaining(FittedEstimator):
         uncertainty: Uncertainty | bool | None = None,
         support: bool | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
+        progress: bool | None = None,
     ) -> Explanation:
         """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
 
@@ -58,6 +59,7 @@ class Explaining(FittedEstimator):
             support=support,
             groups=groups,
             feature_names=None if names is None else names.tolist(),
+            progress=progress,
         )
 
     def _positions(self, outputs: Any) -> Any:

@@ -4,7 +4,6 @@ from math import pi
 
 import torch
 from jaxtyping import Float, Int
-from scipy.special import owens_t
 from torch import Tensor
 
 from gplens.expectations.softmax.sampled import sobol_normals
@@ -41,6 +40,8 @@ def probability_larger(values: Float[Tensor, "*n 2"], covariance: Float[Tensor, 
 
 def _owens_t(h: Numbers, numerator: Numbers, root: Numbers) -> Numbers:
     """T(h, numerator / (h root)); the sign of the quotient is that of the numerator where h = 0."""
+    from scipy.special import owens_t  # when it is needed: `import gplens` loads no scipy
+
     slope = numerator / (torch.where(h == 0, 1.0, h) * root)
     slope = torch.where(h == 0, numerator.sign() * torch.inf, slope).nan_to_num(nan=0.0, posinf=1e300, neginf=-1e300)
     return torch.as_tensor(owens_t(h.numpy(), slope.numpy()), dtype=h.dtype)

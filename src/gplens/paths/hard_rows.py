@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.paths.integrand import Integral, Question
+from gplens.paths.integrand import Integral, Question, Rule
 
 MANY = 20_000
 """Nodes of a path that are worth a sentence: a smooth path of one lengthscale takes 11."""
@@ -29,6 +29,7 @@ class ConvergenceWarning(UserWarning):
 
 def warn_of_hard_rows(
     question: Question,
+    rule: Rule,
     integral: Integral,
     of_spread: Bool[Tensor, " b"] | None,
     x: Float[Tensor, "b d"],
@@ -54,6 +55,8 @@ def warn_of_hard_rows(
     first, only_spread = int(hard[0][1][0]), hard[0][2] == SEE_SPREAD
     facts = "; ".join(text.format(_counted(rows, len(x))) for text, rows, _ in hard)
     looser = f"pass {LOOSER_SPREAD}" if only_spread else f"pass a larger tolerance than {question.tolerance:.0e}"
+    if not rule.adaptive and not only_spread:
+        looser = "leave out rule=, so that nodes are added where they are needed"
     cause = _cause(question, x[first], baselines[0 if len(baselines) == 1 else first], names, looser)
     nodes = "" if only_spread else f", which took {int(integral.nodes[first]):,} nodes"
     see = " ".join(see for _, _, see in hard if see)

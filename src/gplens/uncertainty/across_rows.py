@@ -13,7 +13,7 @@ from gplens.processes.joint import JointPoints
 from gplens.processes.process import Process, Sources
 from gplens.uncertainty.latent_paths import ROUNDING
 from gplens.uncertainty.requests import Diagonal, Full, Samples, Uncertainty
-from gplens.uncertainty.row_nodes import RowNodes, Sets
+from gplens.uncertainty.row_nodes import RowNodes, Sets, check_size_of
 from gplens.uncertainty.spreads import SpreadQuestion
 
 RANK = 1e-6
@@ -64,7 +64,7 @@ def draw_across_rows(
     linear = all(link is not None and not link.needs_variance for link in links)
     starts = baselines.expand(len(x), -1, -1)
     rows = [RowNodes.on(sources.process, *row, shares, sets, linear=linear) for row in zip(starts, x, strict=True)]
-    _check_size(sum(row.size for row in rows), MOST, "values and gradients at nodes", len(x))
+    check_size_of(sum(row.size for row in rows), MOST, "values and gradients at nodes", len(x))
     generator = torch.Generator().manual_seed(request.seed)
     drawing = (rows, request.count, generator)
     latents = [_Latent.of(sources.process, i, *drawing, linear=linear) for i in range(sources.process.latents)]
@@ -130,7 +130,7 @@ class _Latent:
                 means[i] = S @ mean
                 jitter.append(extra)
             P.append(basis[i] @ S)
-        _check_size(sum(map(len, P)), LARGEST, "coordinates of paths", len(rows))
+        check_size_of(sum(map(len, P)), LARGEST, "coordinates of paths", len(rows))
         whole = joint.of_coordinates(P)
         size, vectors = torch.linalg.eigh(whole)
         root = vectors * size.clamp(min=0).sqrt()  # semi-definite: below zero is rounding
@@ -196,11 +196,3 @@ def _moments(
     jitter = (v - variances[:: 1 + row.D.shape[1]])[row.nodes > 0]
     mean = torch.cat([at.m[:, latent], slopes], dim=1).flatten()
     return mean, torch.where(jitter > ROUNDING * v.max(), jitter, 0.0)
-
-
-def _check_size(got: int, most: int, what: str, inputs: int) -> None:
-    if got > most:
-        raise ValueError(
-            f"expected at most {most:,} {what} for draws that are joint over the inputs, got {got:,} of {inputs:,} "
-            f"inputs. Explain a random sample of about {max(1, inputs * most // got):,} inputs, or group features."
-        )

@@ -117,3 +117,12 @@ def _kronrod(panels: int, order: int) -> tuple[Float[Tensor, " q"], Float[Tensor
     t, w = (torch.as_tensor(part) for part in gauss_kronrod(order)[:2])
     width = edges.diff()[:, None]
     return (edges[:-1, None] + width * t).flatten(), (width * w).flatten()
+
+
+def check_size_of(got: int, most: int, what: str, inputs: int) -> None:
+    """Refuse more than can be drawn together."""
+    if got > most:
+        raise ValueError(
+            f"expected at most {most:,} {what} for draws that are joint over the inputs, got {got:,} of {inputs:,} "
+            f"inputs. Explain a random sample of about {max(1, inputs * most // got):,} inputs, or group features."
+        )
