@@ -137,7 +137,7 @@ class PathGradient(Integrand):
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""
-        rule = nested_rule(count, kinked=self.kinked)
+        rule = nested_rule(count, kinked=self.kinked, smooth=self.smooth)
         size = rows_in_a_block(numbers_on_a_line(self.process, count, rule.channels.shape[0] * len(self.outputs)))
         if panels.owner.shape[0] <= KEPT_BLOCKS * size:
             return self._sums_of_block(panels, rule, tolerance, kept)
