@@ -14,6 +14,9 @@ REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance
 of 1e-6; other tolerances scale it by the order of the error, tolerance^(1/n). Recipe: benchmarks/blocks.py prints the
 nodes that are used. Kernels that are not analytic begin with 15 nodes, which a larger rule keeps."""
+REACH_OF_ROUGH = 1.4
+"""The length of the first panels, in lengthscales, if the kernels are not analytic: up to it 15 nodes mostly suffice.
+Recipe: benchmarks/blocks.py prints the nodes that are used."""
 RESTARTS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 
@@ -38,7 +41,8 @@ class Adaptive(Rule):
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
         """Refine all paths, then repeat those that seem settled but whose attributions do not add up (4.4)."""
-        panels = (integrand.length / self.reach).ceil().clamp(1, self.panels).long()
+        reach = self.reach if integrand.smooth else min(self.reach, REACH_OF_ROUGH)
+        panels = (integrand.length / reach).ceil().clamp(1, self.panels).long()
         sums, finer = self._refined(integrand, tolerance, panels), tolerance
         within, adds_up = _judge(integrand, sums, tolerance)
         for _ in range(RESTARTS):
