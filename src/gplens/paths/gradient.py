@@ -14,7 +14,7 @@ from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, jo
 from gplens.paths.nested import NestedRule, nested_rule
 from gplens.paths.panel_nodes import Known, LastNodes, NodePart, NodeWeights, PanelNodes
 from gplens.paths.panel_weights import panel_weights
-from gplens.paths.panels import Panels
+from gplens.paths.panels import Panels, first_panels
 
 KEPT_BLOCKS = 4
 """A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
@@ -155,22 +155,25 @@ class PathGradient(Integrand):
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
-        """The nodes t of panels. The first of all lines are followed by the ends of the lines, which gives T there too.
+        """The nodes t of panels. Those of the first panels are followed by the ends of the lines, which gives T there.
 
         This is not done with autograd, whose gradients may not exist at a baseline.
         """
         rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
-        if self._targets is not None or self.process.autograd or rows.shape[0] != self.rows:
+        first = None if self._targets is not None or self.process.autograd else first_panels(rows, self.rows)
+        if first is None:
             x0 = self.x0 if self.shared else self.x0[rows]
             return self._part(self.d[rows], x0, nodes, t.shape[0], rows.shape[0])
-        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
+        ends, d = t.new_tensor([1.0] if self.shared else [1.0, 0.0]), self.directions
         nodes = torch.cat([nodes, ends.expand(rows.shape[0], -1)], dim=1)
+        if rows.shape[0] > self.rows:
+            d = torch.cat([self.d[rows], d[self.rows :]])
         if self.shared:
             nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
-        part = self._part(self.directions, self.x0, nodes, t.shape[0], rows.shape[0])
+        part = self._part(d, self.x0 if self.shared else self.x0[rows], nodes, t.shape[0], rows.shape[0])
         values = self.expectation.jet(LastNodes(part.marginals, t.shape[0]), self.outputs).value
-        start = values[self.rows :, :, 0] if self.shared else values[:, :, 1]
-        self._targets = self._finished(values[: self.rows, :, 0], start)
+        start = values[-1:, :, 0] if self.shared else values[first, :, 1]
+        self._targets = self._finished(values[first, :, 0], start)
         return part
 
     def _part(
