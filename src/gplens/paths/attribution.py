@@ -12,6 +12,7 @@ from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.threads import balanced, in_order
 
 TIGHTENINGS = 3
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
@@ -49,13 +50,25 @@ class Attribution:
 def attribute(
     question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> Attribution:
-    """The attributions of all inputs, each the average over its s baselines, in blocks of rows."""
-    block, scratch = rows_of_a_block(question, baselines.shape[1]), Scratch()
+    """The attributions of all inputs, each the average over its s baselines, in blocks of rows.
+
+    Blocks are computed on as many threads as torch uses, unless derivatives come from autograd of a user's functions.
+    """
+    block = rows_of_a_block(question, baselines.shape[1])
     if x.shape[0] <= block:
-        return _averaged_over_baselines(question, rule, x, baselines, scratch)
+        return _averaged_over_baselines(question, rule, x, baselines, Scratch())
+    threads = 1 if question.process.autograd else torch.get_num_threads()
+    block = balanced(x.shape[0], block, threads)
     baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
     blocks = zip(x.split(block), baseline_blocks, strict=True)
-    return _written_in_place((_averaged_over_baselines(question, rule, *rows, scratch) for rows in blocks), x.shape[0])
+    return _written_in_place(
+        in_order(
+            lambda rows, scratch: _averaged_over_baselines(question, rule, *rows, scratch),
+            blocks,
+            min(threads, -(-x.shape[0] // block)),
+        ),
+        x.shape[0],
+    )
 
 
 def rows_of_a_block(question: Question, baselines: int) -> int:

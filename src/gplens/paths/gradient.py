@@ -74,7 +74,8 @@ class PathGradient(Integrand):
 
     @property
     def change(self) -> Float[Tensor, "b o"]:
-        return self.end - self.start
+        end, start = self.targets()
+        return end - start
 
     @property
     def rounding(self) -> Float[Tensor, "b o"]:
@@ -155,19 +156,16 @@ class PathGradient(Integrand):
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
-        """The nodes t of panels. Those of the first panels are followed by the ends of the lines, which gives T there.
-
-        This is not done with autograd, whose gradients may not exist at a baseline.
-        """
+        """The nodes t of panels. Those of the first ones are followed by the ends of all lines, which gives T there."""
         rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
-        first = None if self._targets is not None or self.process.autograd else first_panels(rows, self.rows)
+        at_ends = self._targets is None and not self.process.autograd  # whose gradients may not exist at a baseline
+        first = first_panels(rows, self.rows) if at_ends else None
         if first is None:
             x0 = self.x0 if self.shared else self.x0[rows]
             return self._part(self.d[rows], x0, nodes, t.shape[0], rows.shape[0])
-        ends, d = t.new_tensor([1.0] if self.shared else [1.0, 0.0]), self.directions
+        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
         nodes = torch.cat([nodes, ends.expand(rows.shape[0], -1)], dim=1)
-        if rows.shape[0] > self.rows:
-            d = torch.cat([self.d[rows], d[self.rows :]])
+        d = torch.cat([self.d[rows], self.directions[self.rows :]])
         if self.shared:
             nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
         part = self._part(d, self.x0 if self.shared else self.x0[rows], nodes, t.shape[0], rows.shape[0])
@@ -199,5 +197,4 @@ class PathGradient(Integrand):
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         blocks = line.split(rows_in_a_block(numbers_on_a_line(self.process, 1, 1)))
-        jets = [self.expectation.jet(self.process.along(block), self.outputs) for block in blocks]
-        return torch.cat([jet.value[:, :, 0] for jet in jets])
+        return torch.cat([self.expectation.jet(self.process.along(b), self.outputs).value[:, :, 0] for b in blocks])
