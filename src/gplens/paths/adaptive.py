@@ -17,6 +17,9 @@ nodes that are used. Kernels that are not analytic begin with 15 nodes, which a 
 REACH_OF_ROUGH = 1.4
 """The length of the first panels, in lengthscales, if the kernels are not analytic: up to it 15 nodes mostly suffice.
 Recipe: benchmarks/blocks.py prints the nodes that are used."""
+STATED = 0.1
+"""The smallest error that is stated, as a part of the allowed one: estimates of smaller errors may miss by more than
+their safety factors. Recipe: scripts/stated_errors.py"""
 RESTARTS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 
@@ -54,7 +57,8 @@ class Adaptive(Rule):
             sums = sums.replaced(missed, again)
             within, adds_up = _judge(integrand, sums, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
-        error = torch.maximum(sums.error, gap.clamp(min=0)[..., None] * (sums.error > 0))
+        least = STATED * allowed_error(integrand, sums.values, tolerance)
+        error = torch.maximum(sums.error, torch.maximum(gap, least)[..., None] * (sums.error > 0))
         return Integral(sums.values, error, sums.nodes, within & adds_up)
 
     def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> "PathSums":

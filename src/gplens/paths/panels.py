@@ -124,9 +124,9 @@ MARGIN = {True: 100, False: 1000}
 scripts/kronrod_gain.py"""
 LEAST = {True: 3e-3, False: 0.1}
 """The smallest ratio that is believed, however small the measured one."""
-DECAY = 3
+DECAY = 4
 """Safety factor on the ratio of successive differences between three nested rules."""
-MARGIN_WITH_DECAY = 30
+MARGIN_WITH_DECAY = 40
 """Safety factor on the ratio of the distances from the truth, if that of successive differences is known too."""
 LEAST_WITH_DECAY = 1e-3
 
