@@ -8,7 +8,8 @@ PYTEST := -m pytest -n $(WORKERS)
 NUMERICAL := $(addprefix tests/,conformance kernels links paths expectations uncertainty)
 
 run: .venv/installed
-	@$(BIN)/python examples/bike_hour.py
+	@$(BIN)/gplens demo
+	@$(BIN)/python examples/bike_page.py
 
 test: lint types unit
 
@@ -34,8 +35,10 @@ test-portable: .venv/installed
 test-lowest: .venv-lowest/installed
 	OMP_NUM_THREADS=1 $(LOWEST)/python $(PYTEST) -m "not slow"
 
+# Without the run-time check of shapes, whose own code would be traced line by line.
 coverage: .venv/installed
-	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) -m "not slow" -o addopts="-q --strict-markers --strict-config" \
+		--cov --cov-report=term:skip-covered
 
 # The modules that one explanation passes through.
 walk: .venv/installed

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 import gplens
+from gplens.baselines import Rows
 from gplens.kernels import RBF, Matern32, Matern52
 from gplens.paths.panels import gain
 from gplens.uncertainty.covariance import covariance
@@ -36,7 +37,7 @@ def attributions(kernel: type, order: int, length: float, rows: int) -> tuple[Te
     """Gauss's error, Kronrod's, and what (4.9a) says of it, for every path."""
     generator = torch.Generator().manual_seed(0)
     model, (x0, x) = posterior(kernel, generator), paths(length, rows, generator)
-    options = {"baseline": x0, "likelihood": gplens.links.Exp()}
+    options = {"baseline": Rows(x0), "likelihood": gplens.links.Exp()}
     exact = gplens.explain(model, x, tolerance=1e-11, **options).values
     kronrod = gplens.explain(model, x, rule=gplens.rules.GaussKronrod(order), **options)
     gauss = gplens.explain(model, x, rule=gplens.rules.GaussLegendre(order), **options)
@@ -53,7 +54,7 @@ def variances(kernel: type, order: int, length: float, rows: int) -> tuple[Tenso
     """The same for the variances of attributions  (5.14a)."""
     generator, link = torch.Generator().manual_seed(0), gplens.links.Exp()
     model, (x0, x) = posterior(kernel, generator), paths(length, rows, generator)
-    values = gplens.explain(model, x, baseline=x0, likelihood=link).values
+    values = gplens.explain(model, x, baseline=Rows(x0), likelihood=link).values
     exact, _ = covariance(model, 0, link, x0, x, values, 22, full=False)
     found, said = covariance(model, 0, link, x0, x, values, order, full=False)
     scale, true = exact.amax(1), (found - exact).abs().amax(1)

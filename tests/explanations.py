@@ -7,7 +7,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import KERNELS, fitted, rows
 from gplens import Explanation, Stack
-from gplens.baselines import Sample
+from gplens.baselines import Rows, Sample
 from gplens.links import Exp
 from gplens.rules import GaussLegendre, RiemannRight
 
@@ -18,7 +18,7 @@ NAMES = ("hour_sin", "hour_cos", "temp", "wind")
 def single() -> Explanation:
     """Five inputs, one output, a baseline for each."""
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 5)
-    return gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), feature_names=NAMES)
+    return gplens.explain(posterior, X, baseline=Rows(X0), likelihood=Exp(), feature_names=NAMES)
 
 
 @cache
@@ -39,14 +39,14 @@ def background() -> Explanation:
 def fixed() -> Explanation:
     """A rule without an error estimate."""
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 75), rows(75, 3)
-    return gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), rule=GaussLegendre(8))
+    return gplens.explain(posterior, X, baseline=Rows(X0), likelihood=Exp(), rule=GaussLegendre(8))
 
 
 @cache
 def at_its_baseline() -> Explanation:
     """x = x0: inputs and baseline are equal tensors."""
     (posterior, _), (X, _) = fitted(KERNELS["rbf"], 76), rows(76, 2)
-    return gplens.explain(posterior, X, baseline=X, likelihood=Exp(), rule=RiemannRight(3))
+    return gplens.explain(posterior, X, baseline=Rows(X), likelihood=Exp(), rule=RiemannRight(3))
 
 
 def all_tensors(explanation: Explanation) -> dict[str, Tensor]:

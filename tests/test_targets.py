@@ -9,6 +9,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import KERNELS, fitted, rows
 from gplens import Likelihood, Stack
+from gplens.baselines import Rows
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
 from gplens.links import Exp, Identity, Quadrature, Sigmoid
 from gplens.targets import Custom, EpistemicVariance, Exceeds, Latent, PredictiveVariance, Response, Target
@@ -60,7 +61,7 @@ def test_a_target_is_explained_as_what_it_is(
 ) -> None:
     """Predictions are psi(m, v); attributions are the integrals of its gradient, and add up."""
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 31), rows(31, 2)
-    e = gplens.explain(posterior, X, baseline=X0, likelihood=likelihood, target=target, tolerance=1e-9)
+    e = gplens.explain(posterior, X, baseline=Rows(X0), likelihood=likelihood, target=target, tolerance=1e-9)
     at_x, at_x0 = psi(dense.m(X), dense.v(X)), psi(dense.m(X0), dense.v(X0))
     torch.testing.assert_close(e.prediction, at_x, rtol=1e-9, atol=1e-10)
     torch.testing.assert_close(e.baseline_prediction, at_x0, rtol=1e-9, atol=1e-10)
@@ -73,11 +74,11 @@ def test_outputs_have_targets_of_their_own() -> None:
     """Two latents, two links, two noises: each output is explained as if it were alone."""
     (rbf, _), (matern, _), (X, X0) = fitted(KERNELS["rbf"], 32), fitted(KERNELS["matern52"], 33), rows(32, 2)
     mixed = Likelihood("both", ExpectedLink((Exp(), Sigmoid())), LatentVariance((0.1, 0.2)))
-    e = gplens.explain(Stack((rbf, matern)), X, baseline=X0, likelihood=mixed)
+    e = gplens.explain(Stack((rbf, matern)), X, baseline=Rows(X0), likelihood=mixed)
     for i, (posterior, link) in enumerate(((rbf, Exp()), (matern, Sigmoid()))):
-        alone = gplens.explain(posterior, X, baseline=X0, likelihood=link)
+        alone = gplens.explain(posterior, X, baseline=Rows(X0), likelihood=link)
         torch.testing.assert_close(e.values[:, i], alone.values, rtol=1e-5, atol=1e-8)
-    v = gplens.explain(Stack((rbf, matern)), X, baseline=X0, likelihood=mixed, target=PredictiveVariance())
+    v = gplens.explain(Stack((rbf, matern)), X, baseline=Rows(X0), likelihood=mixed, target=PredictiveVariance())
     torch.testing.assert_close(v.prediction, torch.stack([rbf.v(X)[:, 0] + 0.1, matern.v(X)[:, 0] + 0.2], dim=1))
 
 
@@ -97,7 +98,7 @@ def test_a_target_that_the_likelihood_does_not_support_is_refused(
 ) -> None:
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 31), rows(31, 2)
     with pytest.raises(ValueError, match=message):
-        gplens.explain(posterior, X, baseline=X0, likelihood=likelihood, target=target)
+        gplens.explain(posterior, X, baseline=Rows(X0), likelihood=likelihood, target=target)
 
 
 @pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
@@ -109,4 +110,6 @@ def test_a_threshold_that_is_not_finite_is_refused(threshold: float) -> None:
 def test_a_likelihood_of_another_number_of_latents_is_refused() -> None:
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 31), rows(31, 2)
     with pytest.raises(ValueError, match=naming("three", 3, "Posterior", 1)):
-        gplens.explain(posterior, X, baseline=X0, likelihood=Likelihood("three", ExpectedLink((Exp(),)), latents=3))
+        gplens.explain(
+            posterior, X, baseline=Rows(X0), likelihood=Likelihood("three", ExpectedLink((Exp(),)), latents=3)
+        )

@@ -14,6 +14,7 @@ import gplens
 from conformance.zoo import EVERY_POSTERIOR, fitted, rows
 from gplens.adapters.reading import read_host_likelihood
 from gplens.adapters.tables import read_table
+from gplens.baselines import Rows
 from gplens.links import Exp
 
 POSTERIOR, _ = fitted(EVERY_POSTERIOR[0], 61)
@@ -130,7 +131,7 @@ def test_names_that_are_not_text_become_text() -> None:
 
 def test_the_explanation_does_not_change_with_the_users_tensor() -> None:
     mine = X.clone()
-    e = gplens.explain(POSTERIOR, mine, baseline=mine, likelihood=Exp())
+    e = gplens.explain(POSTERIOR, mine, baseline=Rows(mine), likelihood=Exp())
     mine += 1
     assert torch.equal(e.inputs, X)
     assert torch.equal(e.baseline, X)

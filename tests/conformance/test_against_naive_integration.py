@@ -8,6 +8,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, EXPECTED, KERNELS, KernelCase, fitted, generator, normal, rows
 from gplens import Posterior, explain
+from gplens.baselines import Rows
 from gplens.kernels import RBF, Matern32, Matern52
 from gplens.links import Exp, Identity, Link, Probit, Square
 from gplens.rules import GaussLegendre, RiemannRight
@@ -27,7 +28,7 @@ def expected(dense: DensePosterior, link: Link, X: Tensor, X0: Tensor, count: in
 def test_attributions_are_the_integrals_of_the_gradient(case: KernelCase, link: Link) -> None:
     """IG_k = d_k int d_k T(x0 + t d) dt, with an error below the one that is stated, and below the tolerance."""
     (posterior, dense), (X, X0) = fitted(case, 21), rows(21, 2)
-    e = explain(posterior, X, baseline=X0, likelihood=link, tolerance=1e-8)
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=link, tolerance=1e-8)
     true = (e.values - expected(dense, link, X, X0)).abs()
     assert (true <= 1e-8 * e.values.abs().amax(1, keepdim=True) + 1e-10).all()
     assert e.error is not None
@@ -41,7 +42,7 @@ def test_the_oracle_agrees_with_adaptive_quadrature(link: Link) -> None:
     T = EXPECTED[type(link).__name__]
     adaptive = adaptive_integrated_gradient(lambda x: T(dense.m(x), dense.v(x)), X[0], X0[0])
     torch.testing.assert_close(adaptive, expected(dense, link, X, X0)[0], rtol=1e-9, atol=1e-11)
-    e = explain(posterior, X, baseline=X0, likelihood=link, tolerance=1e-9)
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=link, tolerance=1e-9)
     torch.testing.assert_close(e.values[0], adaptive, rtol=1e-8, atol=1e-9)
 
 
@@ -53,7 +54,7 @@ SMOOTH = [case for case in EVERY_POSTERIOR if case.smooth and case.name != "cons
 def test_a_tolerance_of_1e_12_is_kept(case: KernelCase, link: Link) -> None:
     """Analytic kernels and closed-form links: gap and error both below 1e-12, relative to (4.8)."""
     (posterior, dense), (X, X0) = fitted(case, 23, noise=1.0), rows(23, 2)
-    e = explain(posterior, X, baseline=X0, likelihood=link, tolerance=1e-12)
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=link, tolerance=1e-12)
     size = torch.maximum(e.values.abs().amax(1), (e.prediction - e.baseline_prediction).abs())
     assert e.converged is not None
     assert e.converged.all()
@@ -115,7 +116,7 @@ def test_a_path_straight_through_a_support_point_is_followed(kernel: str, link: 
 def test_fixed_rules_are_their_sums() -> None:
     """RiemannRight is the paper's rule: the mean of d_k d_k T over t = 1/n, ..., 1."""
     (posterior, dense), (X, X0) = fitted(KERNELS["matern52"], 24), rows(24, 1)
-    e = explain(posterior, X, baseline=X0, likelihood=Exp(), rule=RiemannRight(50))
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=Exp(), rule=RiemannRight(50))
     d, t = X - X0, torch.as_tensor(np.arange(1, 51) / 50)[:, None]
     slopes = gradient(lambda x: torch.exp(dense.m(x) + dense.v(x) / 2), X0 + t * d)
     torch.testing.assert_close(e.values, d * slopes.mean(0), rtol=1e-10, atol=1e-11)
@@ -128,7 +129,7 @@ def test_captum_comes_closer_the_more_steps_it_takes() -> None:
     from captum.attr import IntegratedGradients
 
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 25), rows(25, 2)
-    e = gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), tolerance=1e-10)
+    e = gplens.explain(posterior, X, baseline=Rows(X0), likelihood=Exp(), tolerance=1e-10)
     captum = IntegratedGradients(lambda x: torch.exp(dense.m(x) + dense.v(x) / 2))
     for steps, bound in ((4, 1e-1), (8, 1e-2), (50, 1e-8)):  # its nodes are rounded to float32
         theirs = captum.attribute(X, X0, n_steps=steps, method="gausslegendre")

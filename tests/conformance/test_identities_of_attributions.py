@@ -20,6 +20,7 @@ from conformance.zoo import (
     seeds,
 )
 from gplens import Posterior, explain
+from gplens.baselines import Rows
 from gplens.kernels import RBF, ActiveDimensions
 from gplens.links import Exp, Link, Sigmoid
 from gplens.targets import EpistemicVariance, Latent
@@ -53,7 +54,7 @@ PAIRS = [
 def test_attributions_add_up_to_the_change_of_the_prediction(case: KernelCase, link: Link) -> None:
     """Completeness (4.4), against E g computed from the dense posterior."""
     (posterior, dense), (X, X0) = fitted(case, 11), rows(11)
-    e = explain(posterior, X, baseline=X0, likelihood=link, tolerance=1e-8)
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=link, tolerance=1e-8)
     T = EXPECTED[type(link).__name__]
     change = T(dense.m(X), dense.v(X)) - T(dense.m(X0), dense.v(X0))
     assert e.converged is not None
@@ -66,8 +67,8 @@ def test_attributions_add_up_to_the_change_of_the_prediction(case: KernelCase, l
 @every_posterior
 def test_swapping_input_and_baseline_negates_the_attributions(case: KernelCase) -> None:
     (posterior, _), (X, X0) = fitted(case, 12), rows(12)
-    there = explain(posterior, X, baseline=X0, likelihood=Exp(), tolerance=1e-8)
-    back = explain(posterior, X0, baseline=X, likelihood=Exp(), tolerance=1e-8)
+    there = explain(posterior, X, baseline=Rows(X0), likelihood=Exp(), tolerance=1e-8)
+    back = explain(posterior, X0, baseline=Rows(X), likelihood=Exp(), tolerance=1e-8)
     assert ((there.values + back.values).abs() <= 3e-8 * size(there)[:, None] + 1e-14).all()
 
 
@@ -79,8 +80,8 @@ def test_permuting_the_features_permutes_the_attributions(case: KernelCase) -> N
     back = order.argsort()
     kernel = ActiveDimensions(posterior.kernel, order)
     permuted = Posterior(kernel, posterior.Z[:, back], posterior.beta, dense.A)
-    e = explain(posterior, X, baseline=X0, likelihood=Sigmoid())
-    other = explain(permuted, X[:, back], baseline=X0[:, back], likelihood=Sigmoid())
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=Sigmoid())
+    other = explain(permuted, X[:, back], baseline=Rows(X0[:, back]), likelihood=Sigmoid())
     torch.testing.assert_close(other.values[:, order], e.values, rtol=1e-8, atol=1e-10)
 
 
@@ -93,7 +94,7 @@ def test_a_feature_that_the_kernel_ignores_gets_exactly_zero(link: Link, seed: i
     kernel = ActiveDimensions(kernel, torch.tensor([3, 1]))
     Z, y, (X, X0) = normal(g, 7, FEATURES), normal(g, 7), rows(seed)
     A = torch.linalg.inv(kernel(Z, Z) + 0.1 * torch.eye(7, dtype=torch.float64))
-    e = explain(Posterior(kernel, Z, A @ y, (A + A.T) / 2), X, baseline=X0, likelihood=link)
+    e = explain(Posterior(kernel, Z, A @ y, (A + A.T) / 2), X, baseline=Rows(X0), likelihood=link)
     assert torch.equal(e.values[:, [0, 2]], torch.zeros(3, 2, dtype=torch.float64))  # nothing is ever added there
     assert (e.values[:, [1, 3]] != 0).all()
 
@@ -116,7 +117,9 @@ def test_latent_attributions_are_linear_in_the_posterior_mean(case: KernelCase) 
     (first, dense), (X, X0) = fitted(case, 14), rows(14)
     second = Posterior(first.kernel, first.Z, normal(generator(0), 7), dense.A)
     both = Posterior(first.kernel, first.Z, 2 * first.beta - 3 * second.beta, dense.A)
-    e1, e2, e = (explain(p, X, baseline=X0, target=Latent(), tolerance=1e-10).values for p in (first, second, both))
+    e1, e2, e = (
+        explain(p, X, baseline=Rows(X0), target=Latent(), tolerance=1e-10).values for p in (first, second, both)
+    )
     bound = 1e-9 * (2 * e1.abs() + 3 * e2.abs()).amax(1, keepdim=True) + 1e-13
     assert ((e - (2 * e1 - 3 * e2)).abs() <= bound).all()
 
@@ -125,7 +128,7 @@ def test_latent_attributions_are_linear_in_the_posterior_mean(case: KernelCase) 
 @pytest.mark.parametrize("target", [None, EpistemicVariance()], ids=["response", "variance"])
 def test_an_input_at_its_baseline_gets_zeros(case: KernelCase, target: EpistemicVariance | None) -> None:
     (posterior, _), (X, _) = fitted(case, 15), rows(15)
-    e = explain(posterior, X, baseline=X, likelihood=Exp(), target=target)
+    e = explain(posterior, X, baseline=Rows(X), likelihood=Exp(), target=target)
     assert e.converged is not None
     assert e.converged.all()
     assert torch.equal(e.values, torch.zeros_like(e.values))
@@ -150,9 +153,9 @@ def test_paths_add_up_along_a_line() -> None:
     (posterior, _), (X, X0) = fitted(KERNELS["matern52"], 16), rows(16)
     middle = X0 + 0.37 * (X - X0)
     options = {"likelihood": Exp(), "tolerance": 1e-10}
-    whole = explain(posterior, X, baseline=X0, **options)
+    whole = explain(posterior, X, baseline=Rows(X0), **options)
     first, second = (
-        explain(posterior, middle, baseline=X0, **options),
-        explain(posterior, X, baseline=middle, **options),
+        explain(posterior, middle, baseline=Rows(X0), **options),
+        explain(posterior, X, baseline=Rows(middle), **options),
     )
     torch.testing.assert_close(first.values + second.values, whole.values, rtol=1e-8, atol=1e-10)

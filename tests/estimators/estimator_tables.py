@@ -49,11 +49,15 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarray]]] =
     "exact": (lambda: GPRegressor("rbf", random_state=0), real),
     "sparse": (lambda: GPRegressor(exact_rows=1, **SMALL), real),
     "rational": (lambda: GPRegressor("rational_quadratic", exact_rows=1, ard=False, **SMALL), real),
+    "collapsed": (lambda: GPRegressor(exact_rows=1, inducing_points=15, random_state=0), real),
     "count": (lambda: GPCountRegressor("matern52", **SMALL), counts),
+    "count sites": (lambda: GPCountRegressor(inducing_points=15, random_state=0), counts),
     "variance": (lambda: GPVarianceRegressor(**SMALL), scattered),
     "probit": (lambda: GPClassifier(**SMALL), two),
     "logistic": (lambda: GPClassifier(link="logistic", **SMALL), two),
+    "probit sites": (lambda: GPClassifier("matern32", inducing_points=15, random_state=0), two),
     "softmax": (lambda: GPClassifier("matern32", **SMALL), three),
+    "softmax sites": (lambda: GPClassifier(shared=False, inducing_points=15, random_state=0), three),
     "own kernels": (lambda: GPClassifier(shared=False, inducing="first", **SMALL), three),
 }
 """Joining this list is joining the contract of predictions, explanations and files."""

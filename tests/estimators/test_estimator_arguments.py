@@ -26,7 +26,7 @@ from messages import naming
         {"scaling": None},
         {"scaling": ["columns"]},
         {"exact_rows": "many"},
-        {"exact_rows": None},
+        {"exact_rows": [1]},
     ],
     ids=str,
 )

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import torch
 from estimator_tables import SMALL, counts, real, scattered, table, two
-from gpytorch.likelihoods import GaussianLikelihood
-from gpytorch.means import ConstantMean
 from scipy.stats import multivariate_normal
 
 from gplens.estimators import GPClassifier, GPCountRegressor, GPRegressor, GPVarianceRegressor, load
-from gplens.estimators.gp_models import Exact, kernel_of
 from gplens.estimators.training.evidence import log_evidence
+from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
 from messages import naming
 
 EVERY: dict[str, tuple[Any, Any]] = {
@@ -22,6 +20,8 @@ EVERY: dict[str, tuple[Any, Any]] = {
     "count": (lambda: GPCountRegressor(**SMALL), counts),
     "variance": (lambda: GPVarianceRegressor(**SMALL), scattered),
     "probit": (lambda: GPClassifier(**SMALL), two),
+    "collapsed": (lambda: GPRegressor(exact_rows=1, inducing_points=8, random_state=0), real),
+    "sites": (lambda: GPCountRegressor(inducing_points=8, random_state=0), counts),
 }
 
 
@@ -42,16 +42,15 @@ def test_the_evidence_of_weights_is_that_of_repeated_rows() -> None:
     """Up to rounding that of scipy's density of all rows, with the kernel as numpy has it."""
     r = np.random.default_rng(0)
     X, y, weights = r.normal(size=(6, 2)), r.normal(size=6), np.array([1, 3, 2, 1, 1, 4])
-    kernel, likelihood = kernel_of("rbf", 2, None).double(), GaussianLikelihood().double()
-    kernel.base_kernel.lengthscale, kernel.outputscale, likelihood.noise = 0.8, 1.7, 0.3
     A, b, w = torch.from_numpy(X), torch.from_numpy(y), torch.from_numpy(weights).double()
-    model = Exact(A, b, likelihood, kernel, ConstantMean()).double()
-    numbers = [part.detach() for part in (kernel.base_kernel.lengthscale, kernel.outputscale, likelihood.noise)]
+    length, size, noise = (torch.tensor(number, dtype=torch.float64) for number in (0.8, 1.7, 0.3))
+    at = Hyperparameters(length.log().expand(1, 1), size.log()[None], None, 0 * size, noise.log())
     rows = X.repeat(weights, 0)
-    length, size, noise = (float(torch.as_tensor(number).flatten()[0]) for number in numbers)
-    K = size * np.exp(-((rows[:, None] - rows) ** 2).sum(2) / (2 * length**2)) + noise * np.eye(len(rows))
+    K = 1.7 * np.exp(-((rows[:, None] - rows) ** 2).sum(2) / (2 * 0.8**2)) + 0.3 * np.eye(len(rows))
     expected = multivariate_normal(np.zeros(len(rows)), K).logpdf(y.repeat(weights))
-    assert float(log_evidence(model, likelihood, A, b, w).detach()) == pytest.approx(expected, rel=1e-9)
+    assert float(log_evidence(at, Structure.of("rbf", 2, False, (), 0.0, 1.0), A, b, w)) == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_a_weighted_exact_model_is_saved_and_explained(tmp_path: Path) -> None:

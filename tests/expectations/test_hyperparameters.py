@@ -7,6 +7,7 @@ from torch import Tensor
 import gplens
 from conformance.zoo import generator, normal
 from gplens.adapters.reading import Reading, read_model
+from gplens.baselines import Rows
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.kernels import RBF
@@ -44,7 +45,7 @@ def alone(model: Drawn) -> gplens.Explanation:
     return gplens.explain(
         model.process,
         X,
-        baseline=X0,
+        baseline=Rows(X0),
         likelihood=model.likelihood,
         tolerance=1e-7,
         uncertainty=gplens.Full(tolerance=1e-7),
@@ -64,7 +65,7 @@ def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
     """(2.15) and (5.17)."""
     model = Drawn(link)
     e, separate = (
-        gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Full(tolerance=1e-7)),
+        gplens.explain(model, X, baseline=Rows(X0), tolerance=1e-7, uncertainty=gplens.Full(tolerance=1e-7)),
         alone(model),
     )
     values = torch.stack([part.mean(1) for part in groups(separate.values)], dim=1)
@@ -74,7 +75,7 @@ def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
     for o, (part, covariance) in enumerate(zip(groups(separate.values), groups(separate.covariance), strict=True)):
         between = torch.stack([torch.cov(rows.T, correction=0) for rows in part])
         torch.testing.assert_close(e.covariance[:, o], covariance.mean(1) + between, rtol=1e-6, atol=1e-9)
-    diagonal = gplens.explain(model, X, baseline=X0, tolerance=1e-7, uncertainty=gplens.Diagonal(tolerance=1e-7))
+    diagonal = gplens.explain(model, X, baseline=Rows(X0), tolerance=1e-7, uncertainty=gplens.Diagonal(tolerance=1e-7))
     assert diagonal.std is not None
     torch.testing.assert_close(diagonal.std**2, e.covariance.diagonal(dim1=2, dim2=3), rtol=1e-6, atol=1e-9)
     assert not e.gaussian
@@ -83,7 +84,7 @@ def test_it_is_the_average_with_the_total_covariance(link: Link) -> None:
 def test_the_covariance_adds_up_to_the_variance_of_the_change_of_a_mixture() -> None:
     """(5.3) for f_s with a random s: mean of the variances of f_s(x) - f_s(x0), and the variance of their means."""
     model = Drawn()
-    e = gplens.explain(model, X, baseline=X0, tolerance=1e-10, uncertainty=gplens.Full(tolerance=1e-10))
+    e = gplens.explain(model, X, baseline=Rows(X0), tolerance=1e-10, uncertainty=gplens.Full(tolerance=1e-10))
     ends = torch.stack([torch.stack([x, X0]) for x in X])
     for i, pair in enumerate(ends):
         c = torch.stack([part.c(pair, pair)[:, 0] for part in model.process.parts])
@@ -117,7 +118,7 @@ def total(variances: Tensor, means: Tensor) -> Tensor:
 def test_variances_are_those_of_a_mixture(target: gplens.targets.Target, noise: Tensor) -> None:
     """(2.16), and its gradient along the path against autograd of the formula."""
     model = Drawn()
-    e = gplens.explain(model, X, baseline=X0, target=target, tolerance=1e-9)
+    e = gplens.explain(model, X, baseline=Rows(X0), target=target, tolerance=1e-9)
 
     def variance(x: Tensor) -> Tensor:
         m, v = marginals(model, x)
@@ -132,7 +133,7 @@ def test_variances_are_those_of_a_mixture(target: gplens.targets.Target, noise: 
 def test_the_variance_of_counts_is_that_of_a_mixture() -> None:
     """Var y = E y + Var rate for Poisson counts of rate e^f, from the moments of the log-normal rate."""
     model = Drawn(Exp())
-    e = gplens.explain(model, X, baseline=X0, target=PredictiveVariance(), tolerance=1e-9)
+    e = gplens.explain(model, X, baseline=Rows(X0), target=PredictiveVariance(), tolerance=1e-9)
     m, v = marginals(model, X)
     rate = torch.exp(m + v / 2)
     torch.testing.assert_close(e.prediction, total(rate + rate**2 * torch.expm1(v), rate), rtol=1e-8, atol=1e-9)
@@ -141,15 +142,15 @@ def test_the_variance_of_counts_is_that_of_a_mixture() -> None:
 
 @pytest.mark.parametrize("target", [Response(), Latent()], ids=repr)
 def test_an_output_alone_is_what_it_is_among_all(target: gplens.targets.Target) -> None:
-    every = gplens.explain(Drawn(), X, baseline=X0, target=target)
-    single = gplens.explain(Drawn(), X, baseline=X0, target=target, outputs=[2])
+    every = gplens.explain(Drawn(), X, baseline=Rows(X0), target=target)
+    single = gplens.explain(Drawn(), X, baseline=Rows(X0), target=target, outputs=[2])
     torch.testing.assert_close(single.values[:, 0], every.values[:, 2], rtol=1e-5, atol=1e-8)
 
 
 @pytest.mark.slow
 def test_samples_have_the_total_covariance() -> None:
-    exact = gplens.explain(Drawn(), X[:1], baseline=X0, uncertainty=gplens.Full())
-    e = gplens.explain(Drawn(), X[:1], baseline=X0, uncertainty=gplens.Samples(6000, seed=3))
+    exact = gplens.explain(Drawn(), X[:1], baseline=Rows(X0), uncertainty=gplens.Full())
+    e = gplens.explain(Drawn(), X[:1], baseline=Rows(X0), uncertainty=gplens.Samples(6000, seed=3))
     assert e.draws is not None
     assert exact.covariance is not None
     assert e.draws.shape == (1, 6000, 3, 3)
@@ -160,16 +161,16 @@ def test_samples_have_the_total_covariance() -> None:
 
 
 def test_a_few_samples_come_from_one_draw_after_the_other() -> None:
-    e = gplens.explain(Drawn(), X[:1], baseline=X0, uncertainty=gplens.Samples(4, seed=3))
+    e = gplens.explain(Drawn(), X[:1], baseline=Rows(X0), uncertainty=gplens.Samples(4, seed=3))
     assert e.draws is not None
     assert e.draws.shape == (1, 4, 3, 3)
 
 
 def test_what_is_no_function_of_one_draw_is_refused() -> None:
     with pytest.raises(ValueError, match=naming("Softmax", "draws")):
-        gplens.explain(Drawn(), X, baseline=X0, likelihood=Softmax())
+        gplens.explain(Drawn(), X, baseline=Rows(X0), likelihood=Softmax())
     with pytest.raises(ValueError, match=naming("uncertainty")):
-        gplens.explain(Drawn(), X, baseline=X0, target=EpistemicVariance(), uncertainty=gplens.Diagonal())
+        gplens.explain(Drawn(), X, baseline=Rows(X0), target=EpistemicVariance(), uncertainty=gplens.Diagonal())
 
 
 def test_one_draw_for_each_output_is_no_mixture() -> None:

@@ -14,6 +14,7 @@ from gplens.experiments.comparison import integrated_gradients
 from gplens.experiments.image_models import on_pixels
 from gplens.experiments.study import Size, study
 from gplens.plots.removal import even_counts, order_of
+from rounding import assert_rounded
 
 SHARED = pytest.mark.parametrize("shared", [True, False])
 
@@ -62,7 +63,9 @@ def test_curves_end_on_the_sum_of_the_attributions(shared: bool) -> None:
     both = printed(fitted(shared), torch.stack([x, x0]))[:, label]
     assert float(shown.ordered[-1]) == pytest.approx(float(both[0] - both[1]), abs=3e-3)
     assert float(shown.random[-1]) == pytest.approx(float(shown.ordered[-1]), abs=1e-9)
-    assert float(shown.ordered[0]) == float(shown.random[0]) == 0
+    assert_rounded(
+        torch.stack([shown.ordered[0], shown.random[0]]), torch.zeros(2), roundings=4
+    )  # an average of equal terms
     assert shown.sign_change == int((shown.values > 0).sum())
     assert bool((shown.low <= shown.high).all())
     assert bool((shown.values[x == 0] == 0).all())

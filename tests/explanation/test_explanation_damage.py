@@ -18,6 +18,7 @@ from conformance.zoo import KERNELS, fitted, rows
 from damage import damaged, edited
 from explanations import EVERY_EXPLANATION, all_tensors, single
 from gplens import Explanation, Stack
+from gplens.baselines import Rows
 from gplens.explanation.storage import BLANK, with_checksum
 from gplens.links import Exp
 from messages import naming
@@ -156,7 +157,7 @@ def test_files_of_format_1_are_read_with_a_warning(file: Path, tmp_path: Path) -
 def test_a_feature_whose_name_looks_like_a_checksum_is_an_ordinary_one(tmp_path: Path) -> None:
     names = (f'"checksum":"{BLANK}"', f'"checksum": "{BLANK}"', BLANK, '\\"checksum\\":\\"')
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 5)
-    e = gplens.explain(posterior, X, baseline=X0, likelihood=Exp(), feature_names=names)
+    e = gplens.explain(posterior, X, baseline=Rows(X0), likelihood=Exp(), feature_names=names)
     for i in range(20):  # the order of the entries in a safetensors header is random
         e.save(tmp_path / f"{i}")
         assert Explanation.load(tmp_path / f"{i}").feature_names == names

@@ -6,6 +6,7 @@ import torch
 import gplens
 from conformance.zoo import KERNELS, KernelCase, fitted, generator, normal, rows
 from gplens import Stack
+from gplens.baselines import Rows
 from gplens.likelihood import Likelihood
 from gplens.links import Sigmoid, Softmax
 from gplens.paths import blocks
@@ -20,7 +21,7 @@ def test_results_do_not_depend_on_the_size_of_blocks(
 ) -> None:
     posterior = Stack((fitted(case, 0)[0], fitted(case, 1)[0]))
     X, X0 = rows(0, 3)
-    baseline = gplens.baselines.Sample(X0) if background else X0
+    baseline = gplens.baselines.Sample(X0) if background else Rows(X0)
     whole = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
     monkeypatch.setattr(blocks, "BLOCK", 1)  # one row at a time
     pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
@@ -34,8 +35,8 @@ def test_results_do_not_depend_on_the_order_of_rows(case: KernelCase) -> None:
     posterior, _ = fitted(case, 2)
     X, X0 = rows(2, 6)
     order = torch.randperm(6, generator=generator(0))
-    straight = gplens.explain(posterior, X, baseline=X0, likelihood=Sigmoid())
-    shuffled = gplens.explain(posterior, X[order], baseline=X0[order], likelihood=Sigmoid())
+    straight = gplens.explain(posterior, X, baseline=Rows(X0), likelihood=Sigmoid())
+    shuffled = gplens.explain(posterior, X[order], baseline=Rows(X0[order]), likelihood=Sigmoid())
     torch.testing.assert_close(shuffled.values, straight.values[order], rtol=1e-12, atol=1e-13)
 
 
@@ -55,7 +56,7 @@ def test_class_probabilities_do_not_depend_on_their_neighbours() -> None:
     stack = Stack(tuple(fitted(KERNELS["rbf"], seed)[0] for seed in (31, 32, 33)))
     X, X0 = rows(31, 12)
     X, X0, likelihood = 3 * X, X0, Likelihood("softmax", Softmax())
-    together = gplens.explain(stack, X, baseline=X0, likelihood=likelihood)
+    together = gplens.explain(stack, X, baseline=Rows(X0), likelihood=likelihood)
     for i in (0, 5, 11):
         alone = gplens.explain(stack, X[i : i + 1], baseline=X0[i : i + 1], likelihood=likelihood)
         torch.testing.assert_close(alone.values[0], together.values[i], rtol=1e-12, atol=1e-12)

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from conformance.zoo import EVERY_POSTERIOR, KernelCase, fitted, generator, normal, rows, uniform
 from gplens import Posterior, Stack, explain
+from gplens.baselines import Rows
 from gplens.kernels import RBF, Autograd, Matern52
 from gplens.links import Exp
 from gplens.rules import GaussLegendre, Rule
@@ -29,7 +30,7 @@ def test_ends_are_the_expectations_at_inputs_and_baselines(lengths: float, share
     def expected(x: Tensor) -> Tensor:
         return torch.exp(stack.m(x) + stack.v(x) / 2).expand(7, -1)
 
-    e = explain(stack, X, baseline=X0[0] if shared else X0, likelihood=Exp(), rule=rule)
+    e = explain(stack, X, baseline=X0[0] if shared else Rows(X0), likelihood=Exp(), rule=rule)
     torch.testing.assert_close(e.prediction, expected(X), rtol=1e-12, atol=0)
     torch.testing.assert_close(e.baseline_prediction, expected(X0), rtol=1e-12, atol=0)
 
@@ -41,7 +42,7 @@ def test_an_input_at_its_baseline_has_the_prediction_of_the_baseline(case: Kerne
     (posterior, _), (X, X0) = fitted(case, 17), rows(17, 5)
     still = torch.tensor([False, True, False, False, True])
     X = torch.where(still[:, None], X0[:1] if shared else X0, X)
-    e = explain(posterior, X, baseline=X0[0] if shared else X0, likelihood=Exp())
+    e = explain(posterior, X, baseline=X0[0] if shared else Rows(X0), likelihood=Exp())
     assert torch.equal(e.prediction[still], e.baseline_prediction[still])
     assert (e.gap[still] == 0).all()
     assert (e.values[still] == 0).all()
@@ -61,5 +62,5 @@ def test_a_gradient_that_does_not_exist_at_the_baseline_is_not_looked_at_there()
     )
     X0 = formula.Z[:4]
     X = X0 + 0.2 * normal(generator(6), 4, 3)
-    numerical, exact = (explain(model, X, baseline=X0, likelihood=Exp()) for model in (by_autograd, formula))
+    numerical, exact = (explain(model, X, baseline=Rows(X0), likelihood=Exp()) for model in (by_autograd, formula))
     torch.testing.assert_close(numerical.values, exact.values, rtol=1e-6, atol=1e-8)

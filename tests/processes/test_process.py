@@ -7,6 +7,7 @@ from hypothesis import given
 import gplens
 from conformance.zoo import FEATURES, KERNELS, fitted, generator, normal, rows, seeds, uniform
 from gplens import Mix, Posterior, Stack
+from gplens.baselines import Rows
 from gplens.kernels import RBF
 from gplens.lines.line import Line
 from messages import naming
@@ -86,7 +87,7 @@ def test_mixes_side_by_side_are_drawn_with_what_they_share() -> None:
     """f and -2 f in one part, an independent function in another: every draw of the second is -2 times the first's."""
     (parts, _), (X, X0) = three(6), rows(6)
     stack = Stack((Mix(parts[0], torch.tensor([[1.0], [-2.0]]).double()), parts[1]))
-    options = {"baseline": X0, "target": gplens.targets.Latent(), "uncertainty": gplens.Samples(400, seed=0)}
+    options = {"baseline": Rows(X0), "target": gplens.targets.Latent(), "uncertainty": gplens.Samples(400, seed=0)}
     draws = gplens.explain(stack, X, **options).draws
     assert draws is not None
     torch.testing.assert_close(draws[:, :, 1], -2 * draws[:, :, 0], rtol=0, atol=1e-6)  # a root of 1e-13
@@ -108,8 +109,8 @@ def test_an_explanation_of_a_mix_is_the_mix_of_explanations() -> None:
     (parts, _), (X, X0) = three(5), rows(5)
     latent = gplens.targets.Latent()
     unmixed = torch.stack(
-        [gplens.explain(p, X, baseline=X0, target=latent, tolerance=1e-11).values for p in parts], dim=1
+        [gplens.explain(p, X, baseline=Rows(X0), target=latent, tolerance=1e-11).values for p in parts], dim=1
     )
-    mixed = gplens.explain(Mix(Stack(tuple(parts)), WEIGHTS), X, baseline=X0, target=latent, tolerance=1e-11)
+    mixed = gplens.explain(Mix(Stack(tuple(parts)), WEIGHTS), X, baseline=Rows(X0), target=latent, tolerance=1e-11)
     assert mixed.output_names == ("output 0", "output 1")
     torch.testing.assert_close(mixed.values, WEIGHTS @ unmixed, rtol=1e-9, atol=1e-10)

@@ -53,7 +53,7 @@ def test_the_covariance_adds_up_in_the_raw_inputs() -> None:
     """(5.3) holds whatever the coordinates: the sum over all features is the variance of the change."""
     base, X = posterior(), normal(generator(3), 2, 3)
     raw = explain(Transformed(base, W, OFFSET), X, baseline=0.3, likelihood=Exp(), uncertainty=Full(tolerance=1e-6))
-    inner_baseline = torch.full((2, 3), 0.3).double() @ W + OFFSET
+    inner_baseline = torch.full((3,), 0.3).double() @ W + OFFSET
     inner = explain(base, X @ W + OFFSET, baseline=inner_baseline, likelihood=Exp(), uncertainty=Full(tolerance=1e-6))
     assert raw.covariance is not None
     assert inner.covariance is not None

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from conformance.zoo import KERNELS, G, KernelCase, fitted, multiplied, periodic, rbf, rows, squared
 from gplens import Full, explain
+from gplens.baselines import Rows
 from gplens.kernels import Matern52
 from gplens.links import Exp, Link, Probit, Sigmoid
 from oracles.error_bars import assert_moments, attribution_draws
@@ -25,7 +26,7 @@ CASES = [
 def test_moments_are_those_of_draws(case: KernelCase, link: Link) -> None:
     (posterior, dense), (X, X0) = fitted(case, 61), rows(61, 1)
     X0 = X0 + 0.5 * (X - X0)
-    e = explain(posterior, X, baseline=X0, likelihood=link, uncertainty=Full())
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=link, uncertainty=Full())
     draws = attribution_draws(dense, G[type(link).__name__], X[0], X0[0], 200_000, seed=1)
     assert e.covariance is not None
     assert_moments(draws, e.values[0], e.covariance[0])
@@ -43,7 +44,7 @@ def test_deviations_are_those_of_draws_for_a_rough_kernel() -> None:
         return (1 + 5**0.5 * r + 5 * r**2 / 3) * torch.exp(-(5**0.5) * r)
 
     X0 = X0 + 0.5 * (X - X0)
-    e = explain(posterior, X, baseline=X0, likelihood=Probit(), uncertainty=Full())
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=Probit(), uncertainty=Full())
     draws = attribution_draws(replace(dense, k=rounded), G["Probit"], X[0], X0[0], 200_000, seed=2)
     assert e.covariance is not None
     assert_moments(draws, e.values[0], e.covariance[0])

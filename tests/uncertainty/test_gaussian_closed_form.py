@@ -8,6 +8,7 @@ from torch import Tensor
 
 from conformance.zoo import KERNELS, fitted, rows
 from gplens import Diagonal, Full, explain
+from gplens.baselines import Rows
 from gplens.kernels import RBF
 from gplens.links import Identity
 from gplens.targets import Latent
@@ -39,7 +40,9 @@ def test_mean_and_covariance_are_error_functions() -> None:
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 41), rows(41)
     assert isinstance(posterior.kernel, RBF)
     scale = posterior.kernel.lengthscale
-    e = explain(posterior, X, baseline=X0, likelihood=Identity(), uncertainty=Full(tolerance=1e-12), tolerance=1e-12)
+    e = explain(
+        posterior, X, baseline=Rows(X0), likelihood=Identity(), uncertainty=Full(tolerance=1e-12), tolerance=1e-12
+    )
     assert e.covariance is not None
     for i in range(len(X)):
         J = sections(X[i], X0[i], dense.Z, scale)
@@ -51,7 +54,9 @@ def test_mean_and_covariance_are_error_functions() -> None:
 def test_the_latent_function_has_the_same_deviations() -> None:
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 42), rows(42)
     assert isinstance(posterior.kernel, RBF)
-    e = explain(posterior, X, baseline=X0, target=Latent(), uncertainty=Diagonal(tolerance=1e-12), tolerance=1e-12)
+    e = explain(
+        posterior, X, baseline=Rows(X0), target=Latent(), uncertainty=Diagonal(tolerance=1e-12), tolerance=1e-12
+    )
     J = sections(X[1], X0[1], dense.Z, posterior.kernel.lengthscale)
     variances = (prior(X[1], X0[1], posterior.kernel.lengthscale) - J.T @ dense.A @ J).diagonal()
     assert e.std is not None

@@ -10,7 +10,7 @@ import gplens
 from conformance.zoo import KERNELS, fitted, generator, normal, rows
 from explanations import all_tensors
 from gplens import Diagonal, Explanation, Full, Mix, Posterior, Process, Samples, Stack, explain
-from gplens.baselines import Sample
+from gplens.baselines import Rows, Sample
 from gplens.expectations.softmax import Softmax, SoftmaxTaylor
 from gplens.kernels import RBF
 from gplens.likelihood import Likelihood
@@ -26,7 +26,9 @@ unchecked = inspect.unwrap(gplens.explain)
 
 def single(request: Uncertainty | None, **options: object) -> Explanation:
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 3)
-    return unchecked(posterior, X, baseline=X0, likelihood=Exp(), uncertainty=request, feature_names=NAMES, **options)
+    return unchecked(
+        posterior, X, baseline=Rows(X0), likelihood=Exp(), uncertainty=request, feature_names=NAMES, **options
+    )
 
 
 def several(request: Uncertainty, likelihood: object = None) -> Explanation:
@@ -85,7 +87,11 @@ def test_tasks_that_share_latent_functions_are_drawn_together() -> None:
     base = fitted(KERNELS["rbf"], 75)[0]
     X, X0 = rows(75, 1)
     e = explain(
-        Mix(base, torch.tensor([[1.0], [-2.0]]).double()), X, baseline=X0, target=Latent(), uncertainty=Samples(9, 0)
+        Mix(base, torch.tensor([[1.0], [-2.0]]).double()),
+        X,
+        baseline=Rows(X0),
+        target=Latent(),
+        uncertainty=Samples(9, 0),
     )
     assert e.draws is not None
     torch.testing.assert_close(e.draws[:, :, 1], -2 * e.draws[:, :, 0], rtol=1e-6, atol=1e-6)

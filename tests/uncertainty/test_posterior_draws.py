@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from conformance.zoo import KERNELS, G, fitted, rows
 from gplens import Diagonal, Explanation, Full, Samples, explain
+from gplens.baselines import Rows
 from gplens.links import Exp, Identity, LaplaceTail, Link, Probit, Sigmoid
 from gplens.uncertainty import Uncertainty
 from messages import naming
@@ -20,7 +21,7 @@ NAMES = ("a", "b", "c", "d")
 def asked(link: Link, request: Uncertainty, seed: int = 81) -> tuple[Explanation, DensePosterior]:
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], seed), rows(seed, 2)
     X0 = X0 + 0.4 * (X - X0)
-    return explain(posterior, X, baseline=X0, likelihood=link, uncertainty=request, feature_names=NAMES), dense
+    return explain(posterior, X, baseline=Rows(X0), likelihood=link, uncertainty=request, feature_names=NAMES), dense
 
 
 def draws_of(e: Explanation) -> torch.Tensor:
@@ -111,7 +112,7 @@ def test_signs_sizes_and_ranks_are_those_of_naive_draws() -> None:
     torch.testing.assert_close(e.probability_positive()[0], (drawn > 0).double().mean(0), **near)
     larger = (drawn[:, 1].abs() > drawn[:, 3].abs()).double().mean()
     torch.testing.assert_close(e.probability_larger("b", "d")[0], larger, **near)
-    ranks = e.rank_probabilities()[0]
+    ranks = e.rank_probabilities().values[0]
     for r, k in ((0, 0), (0, 3), (2, 1)):
         counted = ((drawn.abs() > drawn[:, k : k + 1].abs()).sum(1) == r).double().mean()
         torch.testing.assert_close(ranks[k, r], counted, **near)

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, KERNELS, G, KernelCase, fitted, rows
 from gplens import Full, explain
+from gplens.baselines import Rows
 from gplens.links import Link
 from gplens.targets import Custom, Latent
 from oracles.dense import DensePosterior
@@ -39,7 +40,7 @@ PAIRS = [
 def test_covariances_add_up_to_the_variance_of_the_change(case: KernelCase, link: Link) -> None:
     (posterior, dense), (X, X0) = fitted(case, 51), rows(51, 1)
     X0 = X0 + 0.6 * (X - X0)
-    e = explain(posterior, X, baseline=X0, likelihood=link, uncertainty=Full(tolerance=1e-9), tolerance=1e-9)
+    e = explain(posterior, X, baseline=Rows(X0), likelihood=link, uncertainty=Full(tolerance=1e-9), tolerance=1e-9)
     assert e.covariance is not None
     assert e.converged is not None
     assert e.converged.all()
@@ -51,7 +52,9 @@ def test_covariances_add_up_to_the_variance_of_the_change(case: KernelCase, link
 
 def test_the_law_holds_for_any_function() -> None:
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 52), rows(52, 1)
-    e = explain(posterior, X, baseline=X0, target=Custom(torch.sin), uncertainty=Full(tolerance=1e-9), tolerance=1e-9)
+    e = explain(
+        posterior, X, baseline=Rows(X0), target=Custom(torch.sin), uncertainty=Full(tolerance=1e-9), tolerance=1e-9
+    )
     assert e.covariance is not None
     assert_law(e.covariance[0], dense, X[0], X0[0], torch.sin)
 
@@ -60,7 +63,7 @@ def test_the_law_holds_for_the_latent_function_of_a_long_path() -> None:
     """Thirty lengthscales."""
     (posterior, dense), (X, X0) = fitted(KERNELS["rbf"], 53), rows(53, 1)
     X = 12 * X
-    e = explain(posterior, X, baseline=X0, target=Latent(), uncertainty=Full(tolerance=1e-9), tolerance=1e-9)
+    e = explain(posterior, X, baseline=Rows(X0), target=Latent(), uncertainty=Full(tolerance=1e-9), tolerance=1e-9)
     assert e.covariance is not None
     assert e.converged is not None
     assert e.converged.all()

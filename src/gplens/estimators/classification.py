@@ -19,8 +19,9 @@ from gplens.adapters.numbers import as_int
 from gplens.adapters.reading import read_host_likelihood
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import evaluate
-from gplens.estimators.fitting import Problem, fit_sparse
+from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import Logistic
+from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import check_labels, read_training
 
@@ -45,7 +46,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     link: str | None = None
     shared: bool = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPClassifier":
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        budget: float | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> "GPClassifier":
         """Fit to labels of any kind."""
         table = read_training(self, X, y, sample_weight, numeric=False)
         check_labels(table.y)
@@ -53,7 +62,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.classes_, labels = np.unique(table.y, return_inverse=True)
         problem = replace(self._problem(torch.from_numpy(labels.astype(np.float64))), weights=table.weights)
         design, scaling = self._design(table, shared=self.shared)
-        fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        fit = fit_likelihood(design, problem, table.X, scaling, self._settings(budget, checkpoint))
         self._finish_fit(fit, table)
         return self
 

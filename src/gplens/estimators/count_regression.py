@@ -13,8 +13,9 @@ from torch import Tensor
 
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
-from gplens.estimators.fitting import Problem, fit_sparse
+from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import LogPoisson
+from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import check_counts, read_training
 
@@ -36,7 +37,13 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        budget: float | None = None,
+        checkpoint: str | Path | None = None,
     ) -> "GPCountRegressor":
         """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
         table = read_training(self, X, y, sample_weight, numeric=True)
@@ -47,7 +54,7 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         start = float(np.log(typical))
         problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=start, weights=table.weights)
         design, scaling = self._design(table)
-        fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        fit = fit_likelihood(design, problem, table.X, scaling, self._settings(budget, checkpoint))
         self._finish_fit(fit, table)
         return self
 

@@ -1,25 +1,25 @@
-"""From a scaled table to a fitted GPyTorch model in the units of the table."""
+"""What a fit is given and what it returns, and a fit by minibatches, which `training=Training(...)` asks for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any, final
 
 import torch
 from gpytorch.constraints import GreaterThan
 from gpytorch.kernels import ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood, Likelihood
-from gpytorch.means import ConstantMean
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean, share_lengthscales
 from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import Scaling, exact_in_table_units, noise_in_table_units, sparse_in_table_units
+from gplens.estimators.scaling import Scaling, noise_in_table_units, sparse_in_table_units
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
-from gplens.estimators.training.evidence import maximise_evidence
 from gplens.estimators.training.loop import Data, Loop
-from gplens.estimators.training.options import Adam, NaturalGradients
+from gplens.estimators.training.options import Adam, NaturalGradients, Training
+from gplens.estimators.training.plan import FIXED
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training.rows import HELD_OUT, PLACEMENTS, generator_of
 from gplens.estimators.weights import Weights
@@ -64,32 +64,45 @@ class Fit:
     summary: dict[str, Any]
 
 
+@final
+@dataclass(frozen=True)
+class Settings:
+    """What a call of `fit` adds to the design of a model."""
+
+    budget: float | None = None
+    """Seconds after which the fit ends with the best parameters so far."""
+    folder: str | Path | None = None
+    """Where checkpoints are written."""
+    show: bool = True
+    """Whether a progress bar is shown."""
+
+
 def gaussian_noise(initial: float | None = None) -> GaussianLikelihood:
     """A Gaussian likelihood for targets of variance one."""
     noise = GaussianLikelihood(noise_constraint=GreaterThan(QUIET)).double()
     return noise if initial is None else noise.initialize(noise=initial)
 
 
-def fit_sparse(
+def fit_by_minibatches(
     design: Design,
     problem: Problem,
     X: Float[Tensor, "n d"],
     scaling: Scaling,
-    *,
-    folder: str | Path | None,
-    show: bool,
+    settings: Settings,
 ) -> Fit:
-    """Train a sparse model on the scaled rows of X; the result is in the units of X."""
-    rows = scaling.apply(X)
-    dtype = torch.float32 if design.training.single else torch.float64
+    """Train a sparse model on the scaled rows of X by minibatches; the result is in the units of X."""
+    began, rows, training = perf_counter(), scaling.apply(X), design.training or Training()
+    dtype = torch.float32 if training.single else torch.float64
     model, likelihood = _sparse(design, problem, rows).to(dtype), problem.likelihood.to(dtype)
     data, sites = _split(design, problem, rows.to(dtype))
-    optimizer = design.training.optimizer or (NaturalGradients() if problem.concave else Adam())
-    loop = Loop(model, likelihood, data, design.training, optimizer, design.typical(rows))
+    optimizer = training.optimizer or (NaturalGradients() if problem.concave else Adam())
+    loop = Loop(model, likelihood, data, training, optimizer, design.typical(rows))
     loop.start(Sites(sites.t.to(dtype), sites.w.to(dtype)))
     data_read = (rows, problem.y) if problem.weights is None else (rows, problem.y, problem.weights)
+    folder = settings.folder
     checkpoint = None if folder is None else Checkpoint(Path(folder), fingerprint(repr(design), *data_read))
-    progress = loop.run(design.seed, checkpoint, show)
+    deadline = None if settings.budget is None else began + settings.budget
+    progress = loop.run(design.seed, checkpoint, settings.show, deadline)
     summary = {"inference": "sparse", "inducing_points": model.strategy.inducing_points.shape[-2], "seed": design.seed}
     summary |= {"optimizer": repr(optimizer), **progress}
     fitted = sparse_in_table_units(
@@ -101,27 +114,8 @@ def fit_sparse(
     return Fit(fitted, likelihood, summary)
 
 
-def fit_exact(
-    design: Design,
-    X: Float[Tensor, "n d"],
-    y: Float[Tensor, " n"],
-    scaling: Scaling,
-    weights: Weights,
-    *,
-    shift: float,
-    scale: float,
-) -> Fit:
-    """Fit an exact model to scaled rows and targets (y - shift) / scale; the result is in the units of X and y."""
-    rows, targets, likelihood = scaling.apply(X), (y - shift) / scale, gaussian_noise()
-    model = Exact(rows, targets, likelihood, _kernel(design, rows, 1.0, None), ConstantMean()).double()
-    progress = maximise_evidence(model, likelihood, rows, targets, design.typical(rows), weights)
-    fitted = exact_in_table_units(model, design.kernel, scaling, X, y, weights, shift=shift, scale=scale)
-    noise: Any = fitted.likelihood if weights is None else noise_in_table_units(likelihood, scale)
-    return Fit(fitted, noise, {"inference": "exact", "seed": design.seed, **progress})
-
-
 def _sparse(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> Sparse:
-    Z = PLACEMENTS[design.inducing](X, design.inducing_points, design.seed)
+    Z = PLACEMENTS[design.inducing](X, design.inducing_points or FIXED, design.seed)
     kernels = None if design.shared or problem.latents is None else problem.latents
     kernel = _kernel(design, X, problem.variance, kernels)
     Z = Z if kernels is None else Z.expand(kernels, -1, -1).clone()
@@ -141,8 +135,9 @@ def _kernel(design: Design, X: Float[Tensor, "n d"], variance: float, kernels: i
 
 def _split(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> tuple[Data, Sites]:
     """Rows to train on and rows to hold out; none are held out where a step uses the whole table."""
-    stopping, n = design.training.stopping, len(X)
-    count = 0 if stopping is None or n <= design.training.batch else round(stopping.fraction * n)
+    training, n = design.training or Training(), len(X)
+    stopping = training.stopping
+    count = 0 if stopping is None or n <= training.batch else round(stopping.fraction * n)
     order = torch.randperm(n, generator=generator_of(design.seed, HELD_OUT)) if count else torch.arange(n)
     held, kept = order[:count], order[count:].sort().values
     y, sites = problem.y.to(X.dtype), problem.sites(problem.y[kept])

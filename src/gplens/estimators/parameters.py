@@ -25,8 +25,8 @@ class SharedParameters:
     _: KW_ONLY
     ard: bool = True
     """Whether each column has a lengthscale of its own."""
-    inducing_points: int = 128
-    """The number of inducing points of a sparse model."""
+    inducing_points: int | None = None
+    """The number of inducing points of a sparse model; None takes as many as pay, within the budget of `fit`."""
     inducing: str = "kmeans"
     """Where inducing points start: "kmeans", or "first" for the first rows."""
     scaling: str = "columns"
@@ -36,7 +36,7 @@ class SharedParameters:
     """Kinds of columns, such as {"hour": gplens.columns.Cyclic(24)}; columns that are not named have the default of
     what their entries are."""
     training: Training | None = None
-    """How a sparse model is trained; None is Training()."""
+    """None fits by L-BFGS; Training(...) trains a sparse model by minibatches."""
     random_state: Any = None
     """The seed of a sparse model."""
     progress: bool = True
@@ -50,11 +50,11 @@ class Design:
 
     kernel: str
     ard: bool
-    inducing_points: int
+    inducing_points: int | None
     inducing: str
     shared: bool
     """Whether latent functions share kernel and inducing points."""
-    training: Training
+    training: Training | None
     seed: int
     sharing: tuple[tuple[int, ...], ...] = ()
     """Inputs of the model, in sets that share a lengthscale."""
@@ -70,14 +70,14 @@ class Design:
             )
         if not isinstance(inducing, str) or inducing not in PLACEMENTS:
             raise ValueError(f"inducing must be one of {sorted(PLACEMENTS)}, got inducing={inducing!r}.")
-        points = as_int(parameters.inducing_points)
-        if points is None or points < 1:
+        points = None if parameters.inducing_points is None else as_int(parameters.inducing_points)
+        if parameters.inducing_points is not None and (points is None or points < 1):
             raise ValueError(
-                "inducing_points must be a whole number of 1 or more, got "
+                "inducing_points must be a whole number of 1 or more, or None, got "
                 f"inducing_points={parameters.inducing_points!r}."
             )
-        training = Training() if parameters.training is None else parameters.training
-        if not isinstance(training, Training):
+        training = parameters.training
+        if training is not None and not isinstance(training, Training):
             raise TypeError(f"expected training=gplens.estimators.Training(...) or None, got training={training!r}.")
         seed = int(check_random_state(parameters.random_state).randint(2**31 - 1))
         return Design(kernel, parameters.ard, points, inducing, shared, training, seed, sharing)

@@ -13,8 +13,10 @@ from torch import Tensor
 
 from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
-from gplens.estimators.fitting import Problem, fit_exact, fit_sparse, gaussian_noise
+from gplens.estimators.fitting import Problem, gaussian_noise
 from gplens.estimators.likelihoods import log_normal
+from gplens.estimators.quasi_newton import fit_exactly, fit_likelihood
+from gplens.estimators.training.plan import most_exact_rows
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import read_training
 from gplens.estimators.weights import Weights, deviation, mean
@@ -28,34 +30,43 @@ class GPRegressor(RegressorMixin, GPEstimator):
     Args:
         kernel: "rbf", "matern32", "matern52" or "rational_quadratic".
         ard: one lengthscale for each column, or one for all.
-        inducing_points: the number of inducing points of a sparse model.
+        inducing_points: the number of inducing points of a sparse model; None takes as many as pay.
         inducing: where inducing points start: "kmeans", or "first" for the first rows.
         scaling: "columns" standardises each column, "table" scales all by one number, "none" leaves them. The fitted
             model and all results are in the units of the table in any case.
         columns: kinds of columns by name, such as {"hour": gplens.columns.Cyclic(24)}; see docs/ESTIMATORS.md.
-        training: how a sparse model is trained; None is Training().
+        training: None fits by L-BFGS; Training(...) trains a sparse model by minibatches.
         random_state: the seed of a sparse model.
         progress: show a progress bar where standard error is a terminal.
-        exact_rows: the largest number of rows for exact inference, whose time grows with their cube.
+        exact_rows: the largest number of rows for exact inference, whose time grows with their cube; None follows the
+            budget of `fit`: 2,987 rows without one.
     """
 
     _: KW_ONLY
-    exact_rows: int = 2000
+    exact_rows: int | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None) -> "GPRegressor":
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        budget: float | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> "GPRegressor":
         """Fit to real numbers. Checkpoints are written by sparse fits only."""
         table = read_training(self, X, y, sample_weight, numeric=True)
         targets = torch.from_numpy(np.array(table.y, dtype=np.float64))
         design, scaling = self._design(table)
         shift, scale = _centre(targets, table.weights)
-        if (limit := as_float(self.exact_rows)) is None:
-            raise ValueError(f"exact_rows must be a number of rows, got exact_rows={self.exact_rows!r}.")
-        if len(table.X) <= limit:
-            fit = fit_exact(design, table.X, targets, scaling, table.weights, shift=shift, scale=scale)
-        else:
-            scaled, w = (targets - shift) / scale, table.weights
-            problem = Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=w)
-            fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        settings = self._settings(budget, checkpoint)
+        limit = most_exact_rows(settings.budget) if self.exact_rows is None else as_float(self.exact_rows)
+        if limit is None:
+            raise ValueError(f"exact_rows must be a number of rows or None, got exact_rows={self.exact_rows!r}.")
+        scaled, w = (targets - shift) / scale, table.weights
+        problem = Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=w)
+        fitted = fit_exactly if len(table.X) <= limit else fit_likelihood
+        fit = fitted(design, problem, table.X, scaling, settings)
         self._finish_fit(fit, table)
         return self
 

@@ -15,8 +15,9 @@ from torch import Tensor
 from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
-from gplens.estimators.fitting import Problem, fit_sparse
+from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import SquaredScale, log_normal
+from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import read_training
 from gplens.estimators.weights import mean
@@ -47,7 +48,13 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        budget: float | None = None,
+        checkpoint: str | Path | None = None,
     ) -> "GPVarianceRegressor":
         """Fit to observations that scatter around zero."""
         table = read_training(self, X, y, sample_weight, numeric=True)
@@ -62,7 +69,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         start: dict[str, Any] = {"mean": 0.8, "variance": 0.25, "concave": False, "scale": scale}
         problem = Problem(observed / scale, likelihood, _sites, weights=table.weights, **start)
         design, scaling = self._design(table)
-        fit = fit_sparse(design, problem, table.X, scaling, folder=checkpoint, show=self.progress)
+        fit = fit_likelihood(design, problem, table.X, scaling, self._settings(budget, checkpoint))
         self._finish_fit(replace(fit, likelihood=SquaredScale(floor * scale**2)), table)
         return self
 

@@ -3,28 +3,34 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, final
+from typing import Any, SupportsIndex, final
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.adapters.labels import Labels
+from gplens.explanation.inferred import Inferred
 from gplens.explanation.provenance import Provenance
-from gplens.explanation.selection import group_columns, output_index, row_indices, single_members, sum_groups
+from gplens.explanation.selection import (
+    group_columns,
+    if_known,
+    output_index,
+    row_indices,
+    single_members,
+    sum_groups,
+)
 from gplens.explanation.shown import Shown
 from gplens.explanation.spread import Spread
+from gplens.explanation.support import Support
 
-if TYPE_CHECKING:
-    import shap
-
-BY_OUTPUT = ("values", "prediction", "baseline_prediction", "gap", "error", "standard_error")
-BY_ROW = frozenset([*BY_OUTPUT, "nodes", "converged", "inputs", "support"])
-"""The fields with one entry for each input, besides the spread."""
+BY_ROW = frozenset(["values", "prediction", "baseline_prediction", "gap", "error", "standard_error", "background_std"])
+BY_ROW |= {"nodes", "converged", "inputs"}
+"""The fields with one entry for each input, besides the spread and the support."""
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation(Shown):
+class Explanation(Inferred, Shown):
     """Attributions of b predictions to d features, with an axis of outputs for a model that has several.
 
     For every input and output:  values.sum(-1) = prediction - baseline_prediction + gap  (4.4).
@@ -52,47 +58,21 @@ class Explanation(Shown):
     provenance: Provenance
     background: bool = False
     """Whether `baseline` is a background that all inputs share, rather than one row for each input."""
+    baseline_weights: Float[Tensor, " s"] | None = None
+    """The share of each row of a background, adding up to one; None if all rows have the same share."""
+    background_std: Float[Tensor, "b *c d"] | None = None
+    """The deviation of every attribution over the rows of a background (4.12); None for a single baseline. NaN
+    for a group of several features, unless it is named in explain(groups=...)."""
     standard_error: Float[Tensor, "b *c d"] | None = None
     """Monte Carlo error of every value, if draws were unavoidable; else None."""
     spread: Spread | None = None
     """How sure the model is of each attribution; None unless asked for with explain(uncertainty=...)."""
-    support: Float[Tensor, "b p"] | None = None
-    """1 - v/k at evenly spaced points of each path from t = 0 to 1: 1 where the data determine the latent function, 0
-    where it is the prior's. The least of several latent functions; None unless asked for with explain(support=True)."""
+    support: Support | None = None
+    """How far the data determine the model along each path; None unless asked for with explain(support=True)."""
     frame_backend: str | None = None
     """The library of the frame that the inputs came in ("pandas", "polars", ...), in which `to_frame` answers."""
     labels: Labels = Labels()
     """Names of the rows, and texts of inputs that are no numbers: `labels.input_text(i, k)`."""
-
-    @property
-    def std(self) -> Float[Tensor, "b *c d"] | None:
-        """Posterior standard deviation of every attribution; None unless asked for."""
-        return None if self.spread is None else self.spread.std
-
-    @property
-    def std_error(self) -> Float[Tensor, "b *c d"] | None:
-        """Monte Carlo error of `std`; None if it is exact."""
-        return None if self.spread is None else self.spread.std_error
-
-    @property
-    def covariance(self) -> Float[Tensor, "b *c d d"] | None:
-        """Posterior covariance of the attributions of an output; None unless asked for."""
-        return None if self.spread is None else self.spread.covariance
-
-    @property
-    def draws(self) -> Float[Tensor, "b draws *c d"] | None:
-        """Posterior draws of the attributions; None unless asked for."""
-        return None if self.spread is None else self.spread.draws
-
-    @property
-    def joint_draws(self) -> bool:
-        """Whether the attributions of a draw belong together."""
-        return self.spread is None or self.spread.joint_draws
-
-    @property
-    def gaussian(self) -> bool:
-        """Whether the spread is exactly Gaussian."""
-        return self.spread is not None and self.spread.gaussian
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -105,6 +85,7 @@ class Explanation(Shown):
         chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items() if name in BY_ROW}
         chosen["baseline"] = self.baseline if self.background else self.baseline[rows]
         chosen["labels"] = self.labels.of_rows(rows, background=self.background)
+        chosen["support"] = None if self.support is None else self.support.rows(rows)
         return replace(self, **chosen, spread=None if self.spread is None else self.spread.rows(rows))
 
     def group(self, groups: Mapping[str, Sequence[str]]) -> "Explanation":
@@ -121,12 +102,14 @@ class Explanation(Shown):
             self,
             labels=self.labels.single_members(columns),
             values=sum_groups(self.values, columns),
-            error=None if self.error is None else sum_groups(self.error, columns),
-            standard_error=None if self.standard_error is None else sum_groups(self.standard_error, columns),
+            error=if_known(sum_groups, self.error, columns),
+            standard_error=if_known(sum_groups, self.standard_error, columns),
+            background_std=if_known(single_members, self.background_std, columns),
             inputs=single_members(self.inputs, columns),
             baseline=single_members(self.baseline, columns),
             feature_names=tuple(columns),
             spread=None if self.spread is None else self.spread.group(list(columns.values())),
+            support=None if self.support is None else self.support.group(columns),
         )
 
     def contrast(self, a: SupportsIndex | str, b: SupportsIndex | str) -> "Explanation":
@@ -140,55 +123,14 @@ class Explanation(Shown):
         parts: dict[str, Any] = {name: tensors[name][:, i] + sign * tensors[name][:, j] for name, sign in signed}
         target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
         parts["spread"] = None if self.spread is None else self.spread.contrast(i, j)
+        parts["support"] = None if self.support is None else self.support.contrast(i, j)
+        parts["background_std"] = None  # the two vary together, as their deviations do not say
         return replace(self, **parts, output_names=None, provenance=replace(self.provenance, target=target))
-
-    def interval(self, level: float = 0.9) -> tuple[Float[Tensor, "b *c d"], Float[Tensor, "b *c d"]]:
-        """Lower and upper ends of the central posterior interval of every attribution."""
-        return self._spread().interval(self.values, level)
-
-    def probability_positive(self) -> Float[Tensor, "b *c d"]:
-        """The posterior probability that an attribution is above zero."""
-        return self._spread().probability_positive(self.values)
-
-    def probability_larger(self, feature_a: str, feature_b: str) -> Float[Tensor, "b *c"]:
-        """The posterior probability that |attribution of feature_a| > |attribution of feature_b|."""
-        for name in (feature_a, feature_b):
-            if name not in self.feature_names:
-                raise ValueError(f"expected a feature of {list(self.feature_names)}, got {name!r}.")
-        return self._spread().probability_larger(*map(self.feature_names.index, (feature_a, feature_b)))
-
-    def rank_probabilities(self) -> Float[Tensor, "b *c d d"]:
-        """The posterior probability that feature k has the r-th largest |attribution|, at [..., k, r]."""
-        return self._spread().rank_probabilities()
-
-    def _spread(self) -> Spread:
-        return Spread(None) if self.spread is None else self.spread
 
     def tensors(self) -> dict[str, Tensor]:
         """The fields that are tensors, by name; not those of the spread."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if isinstance(value, Tensor)}
-
-    def to_frame(self) -> Any:
-        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas."""
-        from gplens.explanation.export import to_frame
-
-        return to_frame(self)
-
-    def to_shap(self, *, level: float = 0.9) -> "shap.Explanation":
-        """For shap's plots: values, base values, data and names.
-
-        With draws or Gaussian error bars also the bounds of the central interval of posterior probability `level`.
-        """
-        from gplens.explanation.export import to_shap
-
-        return to_shap(self, level)
-
-    def save(self, path: str | Path) -> None:
-        """Write to one file (safetensors with a readable JSON header), atomically."""
-        from gplens.explanation.files import save
-
-        save(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> "Explanation":

@@ -1,6 +1,6 @@
 """Inputs by their numbers, outputs by their number or name, and groups of features by their names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -113,7 +113,16 @@ def sum_groups(values: Float[Tensor, "*b d"], columns: Mapping[str, list[int]]) 
     return torch.stack([values[..., group].sum(-1) for group in columns.values()], dim=-1)
 
 
-def single_members(inputs: Float[Tensor, "b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "b g"]:
+def single_members(values: Float[Tensor, "*b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "*b g"]:
     """The value of the feature of a group that has one; NaN for a group of several."""
-    several = inputs.new_full(inputs.shape[:1], torch.nan)
-    return torch.stack([inputs[:, group[0]] if len(group) == 1 else several for group in columns.values()], dim=-1)
+    several = values.new_full(values.shape[:-1], torch.nan)
+    return torch.stack([values[..., group[0]] if len(group) == 1 else several for group in columns.values()], dim=-1)
+
+
+def if_known(
+    of_groups: Callable[[Tensor, Mapping[str, list[int]]], Tensor],
+    values: Tensor | None,
+    columns: Mapping[str, list[int]],
+) -> Tensor | None:
+    """`sum_groups` or `single_members` of a part that an explanation may lack."""
+    return None if values is None else of_groups(values, columns)

@@ -1,13 +1,15 @@
-"""What is seen of an explanation: its text, its table in a notebook, its picture."""
+"""What becomes of an explanation: its text, its table in a notebook, its picture, frames and files."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import shap
     from matplotlib.axes import Axes
 
 
 class Shown:
-    """The part of `Explanation` that people look at. Each form is made in a file of its own, loaded when used."""
+    """The part of `Explanation` that people look at and pass on. Each form has a file of its own, loaded when used."""
 
     def plot(self: Any, *, level: float = 0.9, unit: str = "", ax: "Axes | None" = None) -> "Axes":
         """A picture of what the explanation holds: one of `gplens.plots`, which has more of them, with more options.
@@ -24,6 +26,27 @@ class Shown:
 
         return draw(self, level=level, unit=unit, ax=ax)
 
+    def to_page(
+        self: Any,
+        path: str | Path,
+        *,
+        model: Any = None,
+        likelihood: Any = None,
+        data: Any = None,
+        targets: Any = None,
+        title: str | None = None,
+        level: float = 0.9,
+    ) -> Path:
+        """Write one HTML file with a report and, for many models, a live what-if; it needs no server and no network.
+
+        `model` is the one that was explained, `data` a table whose ranges and histograms stand behind the sliders,
+        `targets` what was observed. `gplens.page.write` has all options, and docs/PAGE.md says what the page shows.
+        """
+        from gplens.page import write
+
+        about = {"model": model, "likelihood": likelihood, "data": data, "targets": targets}
+        return write(self, path, **about, title=title, level=level)
+
     def __repr__(self: Any) -> str:
         from gplens.explanation.text import describe
 
@@ -33,3 +56,28 @@ class Shown:
         from gplens.explanation.html import describe_html
 
         return describe_html(self)
+
+    def to_frame(self: Any, *, level: float = 0.9) -> Any:
+        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas.
+
+        Where the posterior of the attributions is known, `lower` and `upper` are the ends of the central interval of
+        probability `level`, and `probability_positive` is that of an attribution above zero.
+        """
+        from gplens.explanation.export import to_frame
+
+        return to_frame(self, level)
+
+    def to_shap(self: Any, *, level: float = 0.9) -> "shap.Explanation":
+        """For shap's plots: values, base values, data and names.
+
+        With draws or Gaussian error bars also the bounds of the central interval of posterior probability `level`.
+        """
+        from gplens.explanation.export import to_shap
+
+        return to_shap(self, level)
+
+    def save(self: Any, path: str | Path) -> None:
+        """Write to one file (safetensors with a readable JSON header), atomically."""
+        from gplens.explanation.files import save
+
+        save(self, Path(path))

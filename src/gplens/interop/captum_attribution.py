@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gplens import rules
 from gplens.adapters.numbers import as_int
+from gplens.baselines import Rows
 from gplens.explain import explain
 from gplens.explanation import Explanation
 from gplens.rules import Rule
@@ -102,7 +103,7 @@ class GaussianProcessIntegratedGradients(GradientAttribution):
         return explain(
             self.model,
             X,
-            baseline=baseline,
+            baseline=Rows(baseline),
             likelihood=self.likelihood,
             target=self.explained,
             rule=rule,

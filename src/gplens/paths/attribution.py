@@ -1,6 +1,6 @@
 """Attributions of a table of inputs: paths in blocks of rows, averaged over the baselines of each input."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.scratch import Scratch
+from gplens.lines.units import power_of_two
 from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
@@ -25,6 +26,29 @@ CHANNELS = 3
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class Background:
+    """How the attributions of an input relative to several baselines become one."""
+
+    shares: Float[Tensor, " s"] | None = None
+    """The share of each baseline in the average, adding up to one; None if all have the same share."""
+    sets: Sequence[Sequence[int]] | None = None
+    """Features whose sums the deviations are of; None for those of single features."""
+
+    def mean(self, paths: Float[Tensor, "b s ..."]) -> Float[Tensor, "b ..."]:
+        """The average over the baselines."""
+        return paths.mean(1) if self.shares is None else torch.einsum("s,bs...->b...", self.shares, paths)
+
+    def deviation(self, values: Float[Tensor, "b s o d"]) -> Float[Tensor, "b o g"]:
+        """The deviation from the average (4.12)."""
+        if self.sets is not None:
+            values = torch.stack([values[..., list(members)].sum(3) for members in self.sets], dim=3)
+        unit = power_of_two(values.abs().amax((1, 2, 3), keepdim=True))  # squares of small numbers vanish
+        scaled = values / unit
+        return unit[:, 0] * self.mean((scaled - self.mean(scaled)[:, None]).square()).sqrt()
+
+
+@final
 @dataclass(frozen=True)
 class Attribution:
     """Integrals over paths, and the targets at both ends."""
@@ -36,6 +60,8 @@ class Attribution:
     """T(x)."""
     standard_error: Float[Tensor, "b o d"] | None = None
     """Of the values, if they are averages over draws."""
+    background_std: Float[Tensor, "b o g"] | None = None
+    """The deviation of the values over the rows of a background (4.12); None for a single baseline."""
 
     @property
     def gap(self) -> Float[Tensor, "b o"]:
@@ -48,7 +74,11 @@ class Attribution:
 
 
 def attribute(
-    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+    question: Question,
+    rule: Rule,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    background: Background = Background(),
 ) -> Attribution:
     """The attributions of all inputs, each the average over its s baselines, in blocks of rows.
 
@@ -56,19 +86,16 @@ def attribute(
     """
     block = rows_of_a_block(question, baselines.shape[1])
     if x.shape[0] <= block:
-        return _averaged_over_baselines(question, rule, x, baselines, Scratch())
+        return _averaged_over_baselines(question, rule, x, baselines, background, Scratch())
     threads = 1 if question.process.autograd else torch.get_num_threads()
     block = balanced(x.shape[0], block, threads)
     baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
+
+    def averages(rows: tuple[Tensor, Tensor], scratch: Scratch) -> Attribution:
+        return _averaged_over_baselines(question, rule, *rows, background, scratch)
+
     blocks = zip(x.split(block), baseline_blocks, strict=True)
-    return _written_in_place(
-        in_order(
-            lambda rows, scratch: _averaged_over_baselines(question, rule, *rows, scratch),
-            blocks,
-            min(threads, -(-x.shape[0] // block)),
-        ),
-        x.shape[0],
-    )
+    return _written_in_place(in_order(averages, blocks, min(threads, len(baseline_blocks))), x.shape[0])
 
 
 def rows_of_a_block(question: Question, baselines: int) -> int:
@@ -79,21 +106,26 @@ def rows_of_a_block(question: Question, baselines: int) -> int:
 
 
 def _averaged_over_baselines(
-    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], scratch: Scratch
+    question: Question,
+    rule: Rule,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    background: Background,
+    scratch: Scratch,
 ) -> Attribution:
     s = baselines.shape[1]
     if s == 1:
         return _integrated(question, rule, x, baselines[:, 0], scratch)
     x0, x = baselines.expand(x.shape[0], -1, -1).flatten(0, 1), x.repeat_interleave(s, 0)
     paths, tolerance = _integrated(question, rule, x, x0, scratch), question.tolerance
-    average = _averaged(paths, s)
+    average = _averaged(paths, s, background)
     for _ in range(TIGHTENINGS):
         excess, reached = _excess(average, question.tolerance), _excess(paths, 1.0)
         if excess is None or reached is None or float(excess.max()) <= 1 or not rule.adaptive:
             break
         tolerance = max(min(tolerance, float(reached.max())) / (2 * float(excess.max())), 1e-14)
         paths = _integrated(replace(question, tolerance=tolerance), rule, x, x0, scratch)
-        average = _averaged(paths, s)
+        average = _averaged(paths, s, background)
     return _with_convergence(average, question.tolerance)
 
 
@@ -104,20 +136,21 @@ def _integrated(
     return Attribution(rule.integrate(gradient, question.tolerance), gradient.start, gradient.end)
 
 
-def _averaged(attribution: Attribution, s: int) -> Attribution:
-    """The mean over the s baselines of each input."""
+def _averaged(attribution: Attribution, s: int, background: Background) -> Attribution:
+    """The mean over the s baselines of each input, and the deviation from it (4.12)."""
 
     def by_input(tensor: Tensor) -> Tensor:
         return tensor.unflatten(0, (-1, s))
 
-    integral = attribution.integral
+    integral, mean = attribution.integral, background.mean
     averaged = Integral(
-        by_input(integral.values).mean(1),
-        None if integral.error is None else by_input(integral.error).mean(1),
+        mean(by_input(integral.values)),
+        None if integral.error is None else mean(by_input(integral.error)),
         by_input(integral.nodes).sum(1),
         None if integral.converged is None else by_input(integral.converged).all(1),
     )
-    return Attribution(averaged, by_input(attribution.start).mean(1), by_input(attribution.end).mean(1))
+    start, end = (mean(by_input(target)) for target in (attribution.start, attribution.end))
+    return Attribution(averaged, start, end, background_std=background.deviation(by_input(integral.values)))
 
 
 def _excess(attribution: Attribution, tolerance: float) -> Float[Tensor, " b"] | None:
@@ -157,10 +190,11 @@ def _like(block: Attribution, rows: int) -> Attribution:
     integral = block.integral
     error, converged = (None if part is None else room(part) for part in (integral.error, integral.converged))
     empty = Integral(room(integral.values), error, room(integral.nodes), converged)
-    return Attribution(empty, room(block.start), room(block.end))
+    std = None if block.background_std is None else room(block.background_std)
+    return Attribution(empty, room(block.start), room(block.end), background_std=std)
 
 
 def _tensors(attribution: Attribution) -> list[Tensor]:
-    integral = attribution.integral
-    parts = integral.values, integral.error, integral.nodes, integral.converged, attribution.start, attribution.end
+    integral, ends = attribution.integral, (attribution.start, attribution.end, attribution.background_std)
+    parts = integral.values, integral.error, integral.nodes, integral.converged, *ends
     return [part for part in parts if part is not None]

@@ -6,20 +6,24 @@ from math import sqrt
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from gplens.paths.attribution import Attribution, attribute
+from gplens.paths.attribution import Attribution, Background, attribute
 from gplens.paths.integrand import Integral, Question, Rule
 
 
 def attribute_by_sampling(
-    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+    question: Question,
+    rule: Rule,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    background: Background = Background(),
 ) -> Attribution:
     """Doubles the draws for the inputs whose standard error is above the tolerance, up to the most that there are."""
-    attribution = _averaged_over_replicates(question, rule, x, baselines)
+    attribution = _averaged_over_replicates(question, rule, x, baselines, background)
     missed = ~_met(attribution, question.tolerance)
     while bool(missed.any()) and (finer := question.expectation.refined()) is not None:
         question = replace(question, expectation=finer)
         missed_baselines = baselines if len(baselines) == 1 else baselines[missed]
-        again = _averaged_over_replicates(question, rule, x[missed], missed_baselines)
+        again = _averaged_over_replicates(question, rule, x[missed], missed_baselines, background)
         attribution = _replaced(attribution, missed, again)
         missed = ~_met(attribution, question.tolerance)
     converged = attribution.integral.converged
@@ -28,18 +32,23 @@ def attribute_by_sampling(
 
 
 def _averaged_over_replicates(
-    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+    question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], background: Background
 ) -> Attribution:
-    """Every replicate integrated as an output of its own; their mean, and its standard error."""
+    """Every replicate integrated as an output of its own; their mean, and its standard error.
+
+    The deviation over a background is the root of the mean square over replicates, and so includes their noise.
+    """
     R, C = question.expectation.replicates, question.expectation.count(question.process.latents)
     assert R is not None
     outputs = tuple(r * C + c for r in range(R) for c in question.outputs)
-    replicates = attribute(replace(question, outputs=outputs), rule, x, baselines)
+    replicates = attribute(replace(question, outputs=outputs), rule, x, baselines, background)
     integral = replicates.integral
     values, start, end = (part.unflatten(1, (R, -1)) for part in (integral.values, replicates.start, replicates.end))
     error = None if integral.error is None else integral.error.unflatten(1, (R, -1)).mean(1)
     averaged = Integral(values.mean(1), error, integral.nodes, integral.converged)
-    return Attribution(averaged, start.mean(1), end.mean(1), values.std(1) / sqrt(R))
+    std = replicates.background_std
+    over_background = None if std is None else std.unflatten(1, (R, -1)).square().mean(1).sqrt()
+    return Attribution(averaged, start.mean(1), end.mean(1), values.std(1) / sqrt(R), over_background)
 
 
 def _met(attribution: Attribution, tolerance: float) -> Bool[Tensor, " b"]:
@@ -59,4 +68,8 @@ def _replaced(attribution: Attribution, rows: Bool[Tensor, " b"], again: Attribu
     values = old.values.index_put((rows,), new.values)
     integral = Integral(values, put(old.error, new.error), nodes, put(old.converged, new.converged))
     start, end = attribution.start.index_put((rows,), again.start), attribution.end.index_put((rows,), again.end)
-    return Attribution(integral, start, end, put(attribution.standard_error, again.standard_error))
+    errors, stds = (
+        put(attribution.standard_error, again.standard_error),
+        put(attribution.background_std, again.background_std),
+    )
+    return Attribution(integral, start, end, errors, stds)

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.distributions import Bernoulli, Categorical
 
 import gplens
+from gplens.baselines import Rows
 from gplens.targets import EpistemicVariance, Exceeds, Latent, PredictiveVariance
 from messages import naming
 
@@ -85,12 +86,12 @@ def model(mean: float, latents: int | None = None) -> Any:
 def test_what_they_do_far_out_is_refused_there_alone(likelihood: Any, latents: int | None, mean: float) -> None:
     near, far = model(0.0, latents), model(mean, latents)
     reading = gplens.read(near, likelihood.double())
-    assert gplens.explain(reading, X, baseline=X0).values.isfinite().all()
+    assert gplens.explain(reading, X, baseline=Rows(X0)).values.isfinite().all()
     if mean < 100:
         return
     for subject in (far, gplens.read(far, likelihood)):
         with pytest.raises(ValueError, match=naming(type(likelihood).__name__)):
-            gplens.explain(subject, X, baseline=X0, likelihood=likelihood)
+            gplens.explain(subject, X, baseline=Rows(X0), likelihood=likelihood)
 
 
 def noisy_model(rng: np.random.Generator) -> tuple[Any, Any]:
@@ -125,12 +126,14 @@ def test_noise_that_is_a_function_of_the_input() -> None:
 def test_another_noise_model_is_noticed() -> None:
     subject, noise = noisy_model(np.random.default_rng(1))
     reading = gplens.read(subject)
-    gplens.explain(reading, X, baseline=X0)
+    gplens.explain(reading, X, baseline=Rows(X0))
     with torch.no_grad():
         noise.mean_module.constant.add_(1.0)
     with pytest.raises(ValueError, match=r"gplens\.read\(model\)"):
-        gplens.explain(reading, X, baseline=X0)
-    torch.testing.assert_close(gplens.explain(subject, X, baseline=X0).prediction, after(subject), rtol=1e-7, atol=1e-7)
+        gplens.explain(reading, X, baseline=Rows(X0))
+    torch.testing.assert_close(
+        gplens.explain(subject, X, baseline=Rows(X0)).prediction, after(subject), rtol=1e-7, atol=1e-7
+    )
 
 
 def after(subject: Any) -> Tensor:
@@ -148,15 +151,15 @@ def test_half_precision_is_refused_with_the_name_and_the_dtype(dtype: torch.dtyp
         with pytest.raises((TypeError, RuntimeError)):
             subject.to(dtype).eval()(X.to(dtype)).mean.sum()
         with pytest.raises(ValueError, match=rf"float32.*raw_|float32.*variational.*{dtype}"):
-            gplens.explain(subject, X, baseline=X0, target=Latent())
+            gplens.explain(subject, X, baseline=Rows(X0), target=Latent())
     with pytest.raises(ValueError, match=rf"raw_noise.*{dtype}"):
-        gplens.explain(model(0.0), X, baseline=X0, likelihood=GaussianLikelihood().to(dtype))
+        gplens.explain(model(0.0), X, baseline=Rows(X0), likelihood=GaussianLikelihood().to(dtype))
 
 
 def test_whole_numbers_as_parameters_are_no_half_precision() -> None:
     subject = model(0.0)
     subject.mean_module.columns = torch.nn.Parameter(torch.arange(3), requires_grad=False)
-    assert gplens.explain(subject, X, baseline=X0, target=Latent()).values.isfinite().all()
+    assert gplens.explain(subject, X, baseline=Rows(X0), target=Latent()).values.isfinite().all()
 
 
 def test_a_small_noise_keeps_its_digits() -> None:
@@ -165,7 +168,7 @@ def test_a_small_noise_keeps_its_digits() -> None:
     likelihood.noise = 3e-12
     subject = model(0.0)
     total, latent = (
-        gplens.explain(subject, X, baseline=X0, likelihood=likelihood, target=target).prediction
+        gplens.explain(subject, X, baseline=Rows(X0), likelihood=likelihood, target=target).prediction
         for target in (PredictiveVariance(), EpistemicVariance())
     )
     reading = gplens.read(subject, likelihood)

@@ -14,8 +14,8 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from gplens.estimators import Adam, EarlyStopping, GPClassifier, GPRegressor, NaturalGradients, Training
-from gplens.estimators.training import checkpoint, evidence, loop
+from gplens.estimators import Adam, EarlyStopping, GPClassifier, GPRegressor, NaturalGradients, Training, quasi_newton
+from gplens.estimators.training import checkpoint, climb, loop
 
 KILLED = """
 import os, signal, sys
@@ -87,7 +87,7 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_parameters(monkeypatch: pytest.Mo
     """SIGINT in the fifth evaluation of the evidence: the model is the best of the first five, and can predict."""
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = np.sin(2 * X[:, 0]) + 0.1 * X[:, 1]
-    evaluate, values, before = evidence.log_evidence, [], signal.getsignal(signal.SIGINT)
+    evaluate, values, before = quasi_newton.log_evidence, [], signal.getsignal(signal.SIGINT)
 
     def interrupted(*parts: object) -> torch.Tensor:
         value = evaluate(*parts)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_parameters(monkeypatch: pytest.Mo
             signal.raise_signal(signal.SIGINT)
         return value
 
-    monkeypatch.setattr(evidence, "log_evidence", interrupted)
+    monkeypatch.setattr(quasi_newton, "log_evidence", interrupted)
     with pytest.warns(UserWarning, match="interrupted after"):
         model = GPRegressor().fit(X, y)
     assert model.training_summary_["stopped"] == "interrupted"
@@ -113,7 +113,7 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_of_any_number_of_evaluations(
 ) -> None:
     """Without the prior of the lengthscales, the evidence is what is maximised."""
     X = np.random.default_rng(1).normal(size=(40, 2))
-    evaluate, values = evidence.log_evidence, []
+    evaluate, values = quasi_newton.log_evidence, []
 
     def interrupted(*parts: object) -> torch.Tensor:
         value = evaluate(*parts)  # type: ignore[arg-type]
@@ -122,8 +122,8 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_of_any_number_of_evaluations(
             signal.raise_signal(signal.SIGINT)
         return value
 
-    monkeypatch.setattr(evidence, "log_evidence", interrupted)
-    monkeypatch.setattr(evidence, "log_prior", lambda *parts: 0.0)
+    monkeypatch.setattr(quasi_newton, "log_evidence", interrupted)
+    monkeypatch.setattr(quasi_newton, "log_prior", lambda *parts: 0.0)
     with pytest.warns(UserWarning, match="interrupted after"):
         GPRegressor().fit(X, np.sin(3 * X[:, 0]))
     assert len(values) == evaluations + 1
@@ -146,7 +146,7 @@ def test_an_exact_fit_says_why_it_stopped() -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))
     summary = GPRegressor().fit(X, X[:, 0]).training_summary_
     assert summary["stopped"] in ("the evidence no longer grew", "all steps done")
-    assert (summary["stopped"] == "all steps done") == (summary["steps"] == evidence.ITERATIONS)
+    assert (summary["stopped"] == "all steps done") == (summary["steps"] == climb.ITERATIONS)
 
 
 def test_a_second_ctrl_c_is_an_ordinary_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_a_second_ctrl_c_is_an_ordinary_one(monkeypatch: pytest.MonkeyPatch) -> 
 
     _stop_at(monkeypatch, 2, twice)
     with pytest.raises(KeyboardInterrupt):
-        GPClassifier(inducing_points=20, random_state=0).fit(*_table())
+        GPClassifier(inducing_points=20, training=Training(), random_state=0).fit(*_table())
 
 
 def test_a_fit_in_another_thread_works() -> None:

@@ -1,91 +1,58 @@
-"""Fitting an exact model: its log marginal likelihood maximised by L-BFGS."""
+"""The evidence of an exact model, log N(y; mu, K + noise), with its gradient from one Cholesky factor (6.1), (6.2)."""
 
-from math import pi
-from time import perf_counter
-from typing import Any
+from math import log, pi
+from typing import Any, final
 
 import torch
-from gpytorch.likelihoods import GaussianLikelihood
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.estimators.gp_models import Exact, log_prior
-from gplens.estimators.likelihoods import log_normal
-from gplens.estimators.training.monitor import INTERRUPTED, Interrupt
+from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
 from gplens.estimators.weights import Weights
 
-ITERATIONS = 60
+
+@final
+class _LogNormal(torch.autograd.Function):
+    """log N(r; 0, S) and its partials: dS has 1/2 (a a' - S^-1), dr has -a, with a = S^-1 r  (6.2)."""
+
+    @staticmethod
+    def forward(ctx: Any, S: Tensor, r: Tensor) -> Tensor:
+        L = torch.linalg.cholesky(S)
+        a = torch.cholesky_solve(r[:, None], L)[:, 0]
+        ctx.save_for_backward(L, a)
+        return -(r @ a + len(r) * log(2 * pi)) / 2 - L.diagonal().log().sum()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+        L, a = ctx.saved_tensors
+        inverse = torch.cholesky_inverse(L)
+        return torch.addr(inverse, a, a, beta=-1.0).mul_(grads[0] / 2), -grads[0] * a
+
+
+def log_normal_density(S: Float[Tensor, "n n"], r: Float[Tensor, " n"]) -> Float[Tensor, ""]:
+    """log N(r; 0, S) by a Cholesky factor; its gradient costs one inverse."""
+    density: Any = _LogNormal.apply(S, r)
+    return density
 
 
 def log_evidence(
-    model: Exact,
-    likelihood: GaussianLikelihood,
+    at: Hyperparameters,
+    structure: Structure,
     X: Float[Tensor, "n d"],
     y: Float[Tensor, " n"],
     weights: Weights = None,
 ) -> Float[Tensor, ""]:
-    """log N(y; mu, K + noise I), through a Cholesky factor for any number of rows.
+    """log N(y; mu, K + noise I)  (6.1).
 
     A row that counts w times has the density N(y; f, noise)^w, which is N(y; f, noise/w) times
     (2 pi noise)^((1-w)/2) w^(-1/2).
     """
-    K = model.covar_module(X).to_dense()
-    noise: Any = likelihood.noise
-    eye = torch.eye(len(X), dtype=X.dtype)
-    L = torch.linalg.cholesky(K + (noise * eye if weights is None else noise * torch.diag(1 / weights)))
-    whitened = torch.linalg.solve_triangular(L, (y - torch.as_tensor(model.mean_module(X)))[:, None], upper=False)[:, 0]
-    variance = L.diagonal() ** 2
-    evidence = log_normal(whitened * variance.sqrt(), variance).sum()
+    assert at.log_noise is not None
+    assert at.mean is not None
+    noise = at.log_noise.exp()
+    every_row = noise.expand(len(y)) if weights is None else noise / weights
+    S = at.covariance(structure, X, X[None])[0] + torch.diag(every_row)
+    evidence = log_normal_density(S, y - at.mean)
     if weights is None:
         return evidence
-    return evidence - ((weights - 1).sum() * (2 * pi * noise).log().squeeze() + weights.log().sum()) / 2
-
-
-class _InterruptError(Exception):
-    """Raised by the objective to leave L-BFGS after Ctrl-C."""
-
-
-def maximise_evidence(
-    model: Exact,
-    likelihood: GaussianLikelihood,
-    X: Float[Tensor, "n d"],
-    y: Float[Tensor, " n"],
-    typical: float,
-    weights: Weights = None,
-) -> dict[str, Any]:
-    """Maximise evidence times lengthscale prior until convergence, or for 60 iterations. Deterministic.
-
-    Ctrl-C ends the fit after the current evaluation, with the best parameters so far. Returns a summary.
-    """
-    began = perf_counter()
-    parameters = list(model.parameters())
-    optimizer = torch.optim.LBFGS(parameters, max_iter=ITERATIONS, line_search_fn="strong_wolfe", tolerance_change=1e-7)
-    best, best_parameters = float("inf"), [p.detach().clone() for p in parameters]
-
-    with Interrupt() as interrupt:
-
-        def loss() -> Any:
-            nonlocal best, best_parameters
-            if interrupt.asked:
-                raise _InterruptError
-            optimizer.zero_grad()
-            value = -(log_evidence(model, likelihood, X, y, weights) + log_prior(model.covar_module, typical)) / len(y)
-            value.backward()
-            if float(value.detach()) < best:
-                best, best_parameters = float(value.detach()), [p.detach().clone() for p in parameters]
-            return value
-
-        try:
-            optimizer.step(loss)
-            stopped = "the evidence no longer grew"
-        except _InterruptError:
-            stopped = INTERRUPTED
-            for parameter, value in zip(parameters, best_parameters, strict=True):
-                parameter.data = value
-    with torch.no_grad():
-        evidence = float(log_evidence(model, likelihood, X, y, weights)) / len(y)
-    steps = optimizer.state[parameters[0]]["n_iter"]
-    if steps == ITERATIONS and stopped != INTERRUPTED:
-        stopped = "all steps done"
-    summary = {"steps": steps, "stopped": stopped, "log_evidence_per_row": evidence}
-    return {**summary, "seconds": perf_counter() - began}
+    return evidence - ((weights - 1).sum() * (log(2 * pi) + at.log_noise) + weights.log().sum()) / 2

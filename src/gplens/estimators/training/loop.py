@@ -13,7 +13,7 @@ from gplens.estimators.gp_models import Sparse, log_prior
 from gplens.estimators.likelihoods import expected_log_prob
 from gplens.estimators.training.bound import features
 from gplens.estimators.training.checkpoint import Checkpoint, State, adam_moments, joined, parted
-from gplens.estimators.training.monitor import INTERRUPTED, Best, Interrupt, StepBar
+from gplens.estimators.training.monitor import INTERRUPTED, SPENT, Best, Interrupt, StepBar
 from gplens.estimators.training.options import Adam, NaturalGradients, Training
 from gplens.estimators.training.q_of_u import Factored, Natural, Sites, VariationalPosterior, least_squares
 from gplens.estimators.training.rows import LOOKS, Batches, generator_of
@@ -66,7 +66,9 @@ class Loop:
         rate = self.optimizer.adam_rate if isinstance(self.optimizer, NaturalGradients) else self.optimizer.rate
         self.adam = torch.optim.Adam(self.learnt, lr=rate) if self.learnt else None
 
-    def run(self, seed: int, checkpoint: Checkpoint | None, show: bool) -> dict[str, Any]:
+    def run(
+        self, seed: int, checkpoint: Checkpoint | None, show: bool, deadline: float | None = None
+    ) -> dict[str, Any]:
         """Train, leave the best model in `model` and `likelihood`, and return a summary."""
         began, training, first = perf_counter(), self.training, self._resume(checkpoint)
         batches, step, stopped = Batches(len(self.data.X), training.batch, seed), first, "all steps done"
@@ -78,6 +80,9 @@ class Loop:
                     break
                 if interrupt.asked:
                     stopped = INTERRUPTED
+                    break
+                if deadline is not None and perf_counter() > deadline:
+                    stopped = SPENT
                     break
                 if checkpoint is not None and (step + 1) % training.checkpoint_every == 0:
                     checkpoint.save(State(step + 1, self._tensors(), self.best))

@@ -3,6 +3,7 @@
 import signal
 import threading
 from dataclasses import dataclass, field
+from time import perf_counter
 from types import FrameType
 from typing import Any, final
 
@@ -15,6 +16,9 @@ DELAY = 1.0
 """Seconds before the progress bar appears, so that quick fits show nothing."""
 INTERRUPTED = "interrupted"
 """The entry "stopped" of `training_summary_` after Ctrl-C."""
+
+SPENT = "the budget was spent"
+"""The same after so many seconds as the budget has."""
 
 
 @final
@@ -60,6 +64,48 @@ class Interrupt:
             signal.signal(signal.SIGINT, self._previous)
 
 
+class WatchError(Exception):
+    """Raised to leave an optimiser; the text is the entry "stopped" of `training_summary_`."""
+
+
+@final
+class Watch:
+    """A context around a fit by L-BFGS: Ctrl-C, the budget and the progress bar.
+
+    `with Watch(60.0, began, show) as watch: ... watch.check() before and watch.advance(value) after an evaluation`
+    """
+
+    def __init__(self, budget: float | None, began: float, show: bool) -> None:
+        self.deadline = None if budget is None else began + budget
+        self.evaluations = 0
+        self._interrupt, self._bar = Interrupt(), StepBar(None, 0, show)
+
+    def __enter__(self) -> "Watch":
+        self._interrupt.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._interrupt.__exit__(*error)
+        self._bar.__exit__(*error)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self._interrupt.asked
+
+    def check(self) -> None:
+        """Raise a WatchError if the fit should end now; the first evaluation is always done."""
+        if self.evaluations and self._interrupt.asked:
+            raise WatchError(INTERRUPTED)
+        if self.evaluations and self.deadline is not None and perf_counter() > self.deadline:
+            raise WatchError(SPENT)
+
+    def advance(self, value: float) -> None:
+        """Count an evaluation, with its value in nats per row."""
+        self.evaluations += 1
+        self._bar.advance(value)
+
+
 @final
 class StepBar:
     """A progress bar with rate, ELBO and time left; silent where standard error is not a terminal.
@@ -67,7 +113,7 @@ class StepBar:
     `with StepBar(steps, first, show) as bar: bar.advance(elbo)`
     """
 
-    def __init__(self, steps: int, first: int, show: bool) -> None:
+    def __init__(self, steps: int | None, first: int, show: bool) -> None:
         disable = None if show else True  # None makes tqdm look for a terminal
         self.bar = tqdm(total=steps, initial=first, disable=disable, delay=DELAY, unit="step", leave=False)
 

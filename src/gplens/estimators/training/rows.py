@@ -21,6 +21,10 @@ LOOKS = 2**32 - 2
 """The stream for evaluations of the bound on held-out rows."""
 HELD_OUT = 2**32 - 3
 """The stream for the choice of held-out rows."""
+SUBSET = 2**32 - 4
+"""The stream for the choice of the rows that hyperparameters are learnt from."""
+RIVALS = 2**32 - 5
+"""The stream for the rows on which a linear model is compared, and for its predictive draws."""
 
 CLUSTERED = 20_000
 """The most rows that k-means looks at."""

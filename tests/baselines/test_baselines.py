@@ -8,7 +8,7 @@ import torch
 import gplens
 from conformance.zoo import FEATURES, KERNELS, fitted, generator, normal, rows
 from gplens import Posterior
-from gplens.baselines import Baseline, Mean, Sample, Zeros
+from gplens.baselines import Baseline, Fixed, Incumbent, Mean, Medoid, Nearest, Rows, Sample, Zeros
 from gplens.kernels import Matern32
 from gplens.links import Exp
 from gplens.targets import Latent
@@ -43,7 +43,7 @@ def explain(baseline: object, X: object = X, **options: object) -> gplens.Explan
     ids=lambda argument: type(argument).__name__,
 )
 def test_a_shared_baseline_is_a_row_for_every_input(baseline: object, row: torch.Tensor) -> None:
-    expected = explain(row.expand(3, -1).contiguous())
+    expected = explain(Rows(row.expand(3, -1)))
     found = explain(baseline)
     torch.testing.assert_close(found.values, expected.values, rtol=1e-12, atol=1e-13)
     torch.testing.assert_close(found.baseline_prediction, expected.baseline_prediction, rtol=1e-13, atol=0)
@@ -51,7 +51,7 @@ def test_a_shared_baseline_is_a_row_for_every_input(baseline: object, row: torch
 
 
 def test_a_row_for_each_input_is_used_row_by_row() -> None:
-    together = explain(X0)
+    together = explain(Rows(X0))
     for i in range(3):
         alone = explain(X0[i], X[i : i + 1])
         torch.testing.assert_close(together.values[i], alone.values[0], rtol=1e-12, atol=1e-13)
@@ -104,17 +104,23 @@ def test_a_missing_baseline_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("baseline", "message"),
     [
-        (torch.zeros(3), naming("baseline", "(3,)", "(4,)", "(3, 4)", "3 rows", "4 columns")),
-        (torch.zeros(2, 4), naming("baseline", "(2, 4)", "(4,)", "(3, 4)", "gplens.baselines.Sample")),
+        (torch.zeros(3), naming("baseline", "(3,)", "(4,)", "4 columns")),
+        (torch.zeros(2, 4), naming("baseline", "2 rows", "gplens.baselines.Sample(X0)", "gplens.baselines.Rows(X0)")),
+        (X, naming("baseline", "3 rows", "gplens.baselines.Sample(X0)", "gplens.baselines.Rows(X0)")),
+        (Rows(torch.zeros(2, 4)), naming("baseline", "3 rows", 2, "gplens.baselines.Sample(X0)")),
         (torch.zeros(3, 1, 4), naming("baseline", "(3, 1, 4)")),
         (float("nan"), naming("finite", "baseline", "nan")),
         (torch.tensor(torch.inf), naming("finite", "baseline", "inf")),
         ([0.0, 1.0, float("nan"), 2.0], naming("finite", "baseline", 1, "nan", "row 0", "column 2")),
-        ("mean", naming("baseline", "table of numbers", "str")),
+        ("mean", naming("'mean'", "baseline=gplens.baselines.Mean(X_train)")),
+        ("background", naming("'background'", "baseline=gplens.baselines.Sample(X_train)")),
+        ("middle", naming("'middle'", "gplens.baselines.Mean(X_train)", "gplens.baselines.Zeros()")),
+        (Zeros, naming("'Zeros'", "baseline=gplens.baselines.Zeros()")),
+        (Sample, naming("'Sample'", "baseline=gplens.baselines.Sample(X_train)")),
         (Mean(torch.zeros(5, 3)), naming("baseline", "columns", "X", 3, 4)),
         (Sample(torch.zeros(5, 5)), naming("baseline", "columns", "X", 5, 4)),
     ],
-    ids=["short", "two rows", "three axes", "nan", "inf", "nan in a row", "text", "narrow mean", "wide sample"],
+    ids=lambda argument: None if isinstance(argument, str) else type(argument).__name__,
 )
 def test_a_baseline_that_does_not_fit_is_refused(baseline: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -131,7 +137,9 @@ FRAME = pandas.DataFrame(X.numpy(), columns=NAMES)
 OTHER = pandas.DataFrame(X0.numpy(), columns=NAMES[::-1])
 
 
-@pytest.mark.parametrize("baseline", [Mean(OTHER), Sample(OTHER), OTHER], ids=["mean", "sample", "frame"])
+@pytest.mark.parametrize(
+    "baseline", [Mean(OTHER), Sample(OTHER), Rows(OTHER), OTHER[:1]], ids=["mean", "sample", "rows", "row"]
+)
 def test_a_baseline_with_other_columns_is_refused(baseline: Baseline | pandas.DataFrame) -> None:
     with pytest.raises(ValueError, match=naming("baseline", "columns", NAMES, NAMES[::-1])):
         explain(baseline, FRAME)
@@ -147,3 +155,66 @@ def test_a_series_in_another_order_is_refused_and_one_in_the_same_order_taken() 
     assert torch.equal(explain(mean, frame).baseline[0], torch.tensor(mean.to_numpy()))
     with pytest.raises(ValueError, match=naming("baseline", "columns", list("abcd"), list("bacd"))):
         explain(mean[["b", "a", "c", "d"]], frame)
+
+
+def test_a_positional_baseline_is_refused_with_the_line_to_type() -> None:
+    with pytest.raises(TypeError, match=naming("explain(..., X, baseline=Zeros())", 1)):
+        gplens.explain(POSTERIOR, X, Zeros(), likelihood=Exp())
+    with pytest.raises(TypeError, match=naming("baseline=...", "gplens.baselines.Sample(X0)", 2)):
+        gplens.explain(POSTERIOR, X, X0, Exp())
+
+
+def test_every_baseline_has_an_example_to_type() -> None:
+    """Of those that are classes to call: the messages for a class without brackets name each."""
+    for kind in (Fixed, Mean, Rows, Sample, Zeros, Medoid, Nearest, Incumbent):
+        with pytest.raises(ValueError, match=rf"baseline=gplens\.baselines\.{kind.__name__}\("):
+            explain(kind)
+
+
+def test_shares_of_a_background_are_how_often_its_rows_count() -> None:
+    background = normal(generator(1), 3, FEATURES)
+    weighted = explain(Sample(background, weights=[2, 1, 1]), tolerance=1e-10)
+    repeated = explain(Sample(background[[0, 0, 1, 2]]), tolerance=1e-10)
+    for name in ("values", "baseline_prediction", "prediction", "background_std"):
+        torch.testing.assert_close(getattr(weighted, name), getattr(repeated, name), rtol=1e-8, atol=1e-10)
+    assert weighted.baseline_weights is not None
+    assert weighted.baseline_weights.tolist() == [0.5, 0.25, 0.25]
+    assert repeated.baseline_weights is None
+
+
+def test_the_deviation_over_a_background_is_that_of_single_explanations() -> None:
+    background, shares = normal(generator(1), 4, FEATURES), np.array([0.1, 0.2, 0.3, 0.4])
+    found = explain(Sample(background, weights=shares), tolerance=1e-10)
+    singles = np.stack([explain(row, tolerance=1e-10).values.numpy() for row in background])
+    mean = np.average(singles, axis=0, weights=shares)
+    expected = np.sqrt(np.average((singles - mean) ** 2, axis=0, weights=shares))
+    assert found.background_std is not None
+    np.testing.assert_allclose(found.background_std.numpy(), expected, rtol=1e-7, atol=1e-10)
+    assert explain(background[0]).background_std is None
+
+
+def test_the_deviation_of_a_group_over_a_background_is_that_of_its_sum() -> None:
+    background, groups = normal(generator(1), 4, FEATURES), {"first": ["x0", "x2"], "second": ["x1"]}
+    found = explain(Sample(background), groups=groups, tolerance=1e-10)
+    singles = torch.stack([explain(row, groups=groups, tolerance=1e-10).values for row in background])
+    assert found.background_std is not None
+    torch.testing.assert_close(found.background_std, singles.std(0, correction=0), rtol=1e-7, atol=1e-10)
+    later = explain(Sample(background), tolerance=1e-10).group(groups)
+    assert later.background_std is not None
+    assert later.background_std[:, 0].isnan().all()  # which only explain(groups=...) knows
+    torch.testing.assert_close(later.background_std[:, 1:], found.background_std[:, 1:])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0], naming("3 weights", "[1.0, 2.0]")),
+        ([1.0, -1.0, 1.0], naming("weights", -1, "row 1")),
+        ([0.0, 0.0, 0.0], naming("weights", 0, "row 0")),
+        (["a", "b", "c"], naming("3 weights")),
+    ],
+    ids=["two", "negative", "all zero", "texts"],
+)
+def test_shares_that_are_none_are_refused(weights: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Sample(X0, weights=weights)
