@@ -56,9 +56,10 @@ class Adaptive(Rule):
             again = self._refined(integrand.take(missed.nonzero()[:, 0]), finer, panels[missed])
             sums = sums.replaced(missed, again)
             within, adds_up = _judge(integrand, sums, tolerance)
+        limit = allowed_error(integrand, sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
-        least = STATED * allowed_error(integrand, sums.values, tolerance)
-        error = torch.maximum(sums.error, torch.maximum(gap, least)[..., None] * (sums.error > 0))
+        least = torch.maximum(STATED * limit, torch.maximum(gap, torch.minimum(2 * gap, limit)))
+        error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
         return Integral(sums.values, error, sums.nodes, within & adds_up)
 
     def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> "PathSums":
