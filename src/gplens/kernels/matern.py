@@ -5,8 +5,11 @@ from math import gamma, sqrt
 from typing import final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from gplens.kernels.stationary import Stationary
+from gplens.lines.radial import ProfileJet
 from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
@@ -28,10 +31,10 @@ class Matern32(Stationary):
     def slope(self, r2: Batch) -> Batch:
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
-    def jet(self, r2: Batch, new: New = torch.empty_like) -> tuple[Batch, Batch]:
+    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> ProfileJet:
         s = torch.mul(r2, 3, out=new(r2)).sqrt_()
-        e = torch.neg(s, out=new(r2)).exp_()
-        return s.add_(1).mul_(e), e.mul_(-1.5)  # in this order: the profile needs e
+        e = torch.sub(log_factor, s, out=new(r2)).exp_()
+        return ProfileJet(torch.addcmul(e, s, e, out=s), e, -1.5)
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(3) * r2.sqrt()
@@ -58,13 +61,11 @@ class Matern52(Stationary):
         s = sqrt(5) * r2.sqrt()
         return -5 / 6 * (1 + s) * torch.exp(-s)
 
-    def jet(self, r2: Batch, new: New = torch.empty_like) -> tuple[Batch, Batch]:
+    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> ProfileJet:
         s = torch.mul(r2, 5, out=new(r2)).sqrt_()
-        e = torch.neg(s, out=new(r2)).exp_()
-        linear = torch.add(s, 1, out=new(r2)).mul_(e)
-        return s.square_().mul_(e).div_(3).add_(linear), linear.mul_(
-            -5 / 6
-        )  # in this order: the profile needs `linear`
+        e = torch.sub(log_factor, s, out=new(r2)).exp_()
+        linear = torch.addcmul(e, s, e, out=new(r2))
+        return ProfileJet(torch.addcmul(linear, s.square_(), e, value=1 / 3, out=s), linear, -5 / 6)
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(5) * r2.sqrt()

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels.stationary import Stationary
+from gplens.lines.radial import ProfileJet
 from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
@@ -23,9 +24,9 @@ class RBF(Stationary):
     def slope(self, r2: Batch) -> Batch:
         return -torch.exp(-r2 / 2) / 2
 
-    def jet(self, r2: Batch, new: New = torch.empty_like) -> tuple[Batch, Batch]:
-        h = torch.mul(r2, -0.5, out=new(r2)).exp_()
-        return h, torch.mul(h, -0.5, out=new(r2))
+    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> ProfileJet:
+        h = torch.add(log_factor, r2, alpha=-0.5, out=new(r2)).exp_()
+        return ProfileJet(h, h, -0.5)
 
     def bend(self, r2: Batch) -> Batch:
         return r2 * torch.exp(-r2 / 2)

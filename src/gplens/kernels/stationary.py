@@ -47,6 +47,8 @@ class Stationary(Kernel, Profile):
         return self._radial(line, support).section(self)
 
     def scaled_section(self, line: Line, support: Support, factor: Float[Tensor, ""]) -> Section:
+        if not bool(factor > 0):
+            return self.section(line, support).scaled(factor)
         return self._radial(line, support).section(self, factor)
 
     def _radial(self, line: Line, support: Support) -> Radial:

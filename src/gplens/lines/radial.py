@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Float
@@ -30,9 +30,19 @@ class Profile(ABC):
     def slope(self, r2: Batch) -> Batch:
         """dh/dr2, finite at r2 = 0."""
 
-    def jet(self, r2: Batch, new: New = torch.empty_like) -> tuple[Batch, Batch]:
-        """h and dh/dr2 together, in new tensors, which `new` may make; kernels override it if the two share work."""
-        return self.profile(r2), self.slope(r2)
+    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> "ProfileJet":
+        """A multiple of h and dh/dr2 together, in tensors that `new` may make; overridden if the two share work."""
+        factor = log_factor.exp()
+        return ProfileJet(factor * self.profile(r2), factor * self.slope(r2), 1.0)
+
+
+class ProfileJet(NamedTuple):
+    """h and dh/dr2, which is a constant times a tensor that may be h itself."""
+
+    profile: Batch
+    slope: Batch
+    constant: float
+    """dh/dr2 = constant * slope."""
 
 
 @final
@@ -115,17 +125,16 @@ class Radial:
         return Radial(points, line, x0, d, t, r2.clamp_(min=0))  # a sum of squares: negative values are rounding
 
     def section(self, h: Profile, factor: Float[Tensor, ""] | None = None) -> Section:
-        """h, or a multiple of it:  d_k h = 2 h' (x0 + t d - z)_k / l_k.
+        """h, or a positive multiple of it:  d_k h = 2 h' (x0 + t d - z)_k / l_k.
 
         The sum over q comes before any product with features (4.3).
         """
-        (profile, slope), points, t = h.jet(self.r2, self.line.empty_like), self.points, self.t
-        if factor is not None:
-            profile, slope = profile.mul_(factor), slope.mul_(factor)  # a jet is new: nobody else holds it
+        log_factor = self.r2.new_zeros(()) if factor is None else factor.log()
+        (profile, slope, constant), points, t = h.jet(self.r2, log_factor, self.line.empty_like), self.points, self.t
         inverse = (1 / points.scale).expand(points.centre.shape[0])
 
         def pull_back(W: Weights) -> Form:
-            W = W.scaled(-2.0 * points.factor).times(slope, self.line.empty_like)
+            W = W.scaled(-2.0 * constant * points.factor).times(slope, self.line.empty_like)
             over_q, back = W.over_nodes(), -inverse / points.factor
             moved = Form(by_row=((W.moment(t), back * inverse, self.line.d),))
             moved = moved + Line(self.x0, self.d, t).baseline_form(over_q.sum(2), back)
@@ -133,7 +142,7 @@ class Radial:
 
         def by_node(W: NodeWeights) -> NodeGradients:
             """One pass over the weights, and one product, in whose last column are the sums."""
-            summed = (W * (2 * slope)[:, None]) @ points.with_ones
+            summed = (W * (2 * constant * slope)[:, None]) @ points.with_ones
             x = self.x0[:, None] + t[:, :, None] * self.d[:, None]
             return (summed[..., -1:] * x[:, None] - summed[..., :-1]) * inverse
 

@@ -14,6 +14,12 @@ REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance
 of 1e-6; other tolerances scale it by the order of the error, tolerance^(1/n). Recipe: benchmarks/blocks.py prints the
 nodes that are used. Kernels that are not analytic begin with 15 nodes, which a larger rule keeps."""
+REACH_OF_ROUGH = 1.4
+"""The length of the first panels, in lengthscales, if the kernels are not analytic: up to it 15 nodes mostly suffice.
+Recipe: benchmarks/blocks.py prints the nodes that are used."""
+STATED = 0.1
+"""The smallest error that is stated, as a part of the allowed one: estimates of smaller errors may miss by more than
+their safety factors. Recipe: scripts/stated_errors.py"""
 RESTARTS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 
@@ -38,7 +44,8 @@ class Adaptive(Rule):
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
         """Refine all paths, then repeat those that seem settled but whose attributions do not add up (4.4)."""
-        panels = (integrand.length / self.reach).ceil().clamp(1, self.panels).long()
+        reach = self.reach if integrand.smooth else min(self.reach, REACH_OF_ROUGH)
+        panels = (integrand.length / reach).ceil().clamp(1, self.panels).long()
         sums, finer = self._refined(integrand, tolerance, panels), tolerance
         within, adds_up = _judge(integrand, sums, tolerance)
         for _ in range(RESTARTS):
@@ -49,8 +56,10 @@ class Adaptive(Rule):
             again = self._refined(integrand.take(missed.nonzero()[:, 0]), finer, panels[missed])
             sums = sums.replaced(missed, again)
             within, adds_up = _judge(integrand, sums, tolerance)
+        limit = allowed_error(integrand, sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
-        error = torch.maximum(sums.error, gap.clamp(min=0)[..., None] * (sums.error > 0))
+        least = torch.maximum(STATED * limit, torch.maximum(gap, torch.minimum(2 * gap, limit)))
+        error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
         return Integral(sums.values, error, sums.nodes, within & adds_up)
 
     def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> "PathSums":

@@ -13,6 +13,7 @@ from gplens.lines.units import power_of_two
 from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.threads import balanced, in_order
 
 TIGHTENINGS = 3
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
@@ -84,14 +85,22 @@ def attribute(
     baselines: Float[Tensor, "#b s d"],
     background: Background = Background(),
 ) -> Attribution:
-    """The attributions of all inputs, each the average over its s baselines, in blocks of rows."""
-    block, scratch = rows_of_a_block(question, baselines.shape[1]), Scratch()
+    """The attributions of all inputs, each the average over its s baselines, in blocks of rows.
+
+    Blocks are computed on as many threads as torch uses, unless derivatives come from autograd of a user's functions.
+    """
+    block = rows_of_a_block(question, baselines.shape[1])
     if x.shape[0] <= block:
-        return _averaged_over_baselines(question, rule, x, baselines, background, scratch)
+        return _averaged_over_baselines(question, rule, x, baselines, background, Scratch())
+    threads = 1 if question.process.autograd else torch.get_num_threads()
+    block = balanced(x.shape[0], block, threads)
     baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
+
+    def averages(rows: tuple[Tensor, Tensor], scratch: Scratch) -> Attribution:
+        return _averaged_over_baselines(question, rule, *rows, background, scratch)
+
     blocks = zip(x.split(block), baseline_blocks, strict=True)
-    averages = (_averaged_over_baselines(question, rule, *rows, background, scratch) for rows in blocks)
-    return _written_in_place(averages, x.shape[0])
+    return _written_in_place(in_order(averages, blocks, min(threads, len(baseline_blocks))), x.shape[0])
 
 
 def rows_of_a_block(question: Question, baselines: int) -> int:

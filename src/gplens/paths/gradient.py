@@ -14,7 +14,7 @@ from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, jo
 from gplens.paths.nested import NestedRule, nested_rule
 from gplens.paths.panel_nodes import Known, LastNodes, NodePart, NodeWeights, PanelNodes
 from gplens.paths.panel_weights import panel_weights
-from gplens.paths.panels import Panels
+from gplens.paths.panels import Panels, first_panels
 
 KEPT_BLOCKS = 4
 """A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
@@ -74,7 +74,8 @@ class PathGradient(Integrand):
 
     @property
     def change(self) -> Float[Tensor, "b o"]:
-        return self.end - self.start
+        end, start = self.targets()
+        return end - start
 
     @property
     def rounding(self) -> Float[Tensor, "b o"]:
@@ -137,7 +138,7 @@ class PathGradient(Integrand):
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""
-        rule = nested_rule(count, kinked=self.kinked)
+        rule = nested_rule(count, kinked=self.kinked, smooth=self.smooth)
         size = rows_in_a_block(numbers_on_a_line(self.process, count, rule.channels.shape[0] * len(self.outputs)))
         if panels.owner.shape[0] <= KEPT_BLOCKS * size:
             return self._sums_of_block(panels, rule, tolerance, kept)
@@ -155,22 +156,22 @@ class PathGradient(Integrand):
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
-        """The nodes t of panels. The first of all lines are followed by the ends of the lines, which gives T there too.
-
-        This is not done with autograd, whose gradients may not exist at a baseline.
-        """
+        """The nodes t of panels. Those of the first ones are followed by the ends of all lines, which gives T there."""
         rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
-        if self._targets is not None or self.process.autograd or rows.shape[0] != self.rows:
+        at_ends = self._targets is None and not self.process.autograd  # whose gradients may not exist at a baseline
+        first = first_panels(rows, self.rows) if at_ends else None
+        if first is None:
             x0 = self.x0 if self.shared else self.x0[rows]
             return self._part(self.d[rows], x0, nodes, t.shape[0], rows.shape[0])
         ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
         nodes = torch.cat([nodes, ends.expand(rows.shape[0], -1)], dim=1)
+        d = torch.cat([self.d[rows], self.directions[self.rows :]])
         if self.shared:
             nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
-        part = self._part(self.directions, self.x0, nodes, t.shape[0], rows.shape[0])
+        part = self._part(d, self.x0 if self.shared else self.x0[rows], nodes, t.shape[0], rows.shape[0])
         values = self.expectation.jet(LastNodes(part.marginals, t.shape[0]), self.outputs).value
-        start = values[self.rows :, :, 0] if self.shared else values[:, :, 1]
-        self._targets = self._finished(values[: self.rows, :, 0], start)
+        start = values[-1:, :, 0] if self.shared else values[first, :, 1]
+        self._targets = self._finished(values[first, :, 0], start)
         return part
 
     def _part(
@@ -196,5 +197,4 @@ class PathGradient(Integrand):
 
     def _target(self, line: Line) -> Float[Tensor, "b o"]:
         blocks = line.split(rows_in_a_block(numbers_on_a_line(self.process, 1, 1)))
-        jets = [self.expectation.jet(self.process.along(block), self.outputs) for block in blocks]
-        return torch.cat([jet.value[:, :, 0] for jet in jets])
+        return torch.cat([self.expectation.jet(self.process.along(b), self.outputs).value[:, :, 0] for b in blocks])

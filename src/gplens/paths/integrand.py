@@ -141,7 +141,7 @@ class Integrand(ABC):
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels by a nested rule of so many nodes, given what was kept of a lower one."""
-        rule = nested_rule(count, kinked=self.kinked)
+        rule = nested_rule(count, kinked=self.kinked, smooth=self.smooth)
         nodes = panels.start[:, None] + panels.width[:, None] * rule.t
         sums = self.sums(panels.owner, nodes, panels.width[:, None, None] * rule.channels)
         return PanelSums.of(sums, None, kinked=self.kinked)

@@ -49,6 +49,10 @@ class NestedRule:
             torch.as_tensor((nodes + 1) / 2), _differences(weights), _differences(series), torch.as_tensor(series[0])
         )
 
+    def for_smooth(self) -> "NestedRule":
+        """For an analytic integrand, whose error two rules tell (4.9a): without the difference of the lower ones."""
+        return NestedRule(self.t, self.channels[:2], self.moments[:2], self.series)
+
     def for_kinks(self) -> "NestedRule":
         """For an integrand with kinks, on which two rules may agree by chance.
 
@@ -68,10 +72,12 @@ def _differences(rules: list[Nodes]) -> Tensor:
 
 
 @cache
-def nested_rule(count: int, *, kinked: bool = False) -> NestedRule:
+def nested_rule(count: int, *, kinked: bool = False, smooth: bool = False) -> NestedRule:
     """The rule of 9 or 11 nodes with Gauss's rule inside, or of 15, 31 or 63 nodes with two of Patterson's inside."""
     if kinked:
         return nested_rule(count).for_kinks()
+    if smooth:
+        return nested_rule(count).for_smooth()
     if count in KRONROD:
         gauss = legendre.leggauss((count - 1) // 2)[0]
         return NestedRule.of(np.concatenate([gauss, stieltjes_zeros(gauss)]), (count, len(gauss)))

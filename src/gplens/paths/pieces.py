@@ -11,14 +11,19 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.paths.nested import LAST_TERMS, NestedRule
 from gplens.paths.panel_nodes import NodeValues
-from gplens.paths.panels import Panels, gauss_kronrod
+from gplens.paths.panels import Panels, gauss_kronrod, ratio
 from gplens.processes.process import Marginals
 
 REACH = 2.0
-"""The change of m, in units of the link's resolution, that nodes of a panel or of a piece may span."""
+"""The change of m, in units of the link's resolution, that the nodes of a panel may span."""
+REACH_OF_PIECES = 12.0
+"""The same for a piece, whose two rules decide whether it was too long."""
+GAIN = 0.01
+"""The part of |Kronrod - Gauss| that is taken as the error of Kronrod's sums over a piece. Psi is analytic there: if
+Gauss's fifteen nodes leave 1e-5 then Kronrod's 31, which are exact for degree 46 and not 29, leave some 1e-8."""
 SAMPLES = 7
 """Points at which the change over a piece is looked at before the link is evaluated."""
-ORDER = 7
+ORDER = 15
 """Gauss nodes of a piece."""
 HALVINGS = 40
 """The most often a panel is halved in search of the places where a link is steep."""
@@ -45,14 +50,14 @@ class PieceSums:
     """What interpolated m and v, and sums over pieces, miss, as a part of the attributions."""
 
 
-def is_steep(expectation: Expectation, marginals: Marginals) -> Bool[Tensor, " s"]:
+def is_steep(expectation: Expectation, marginals: Marginals, reach: float = REACH) -> Bool[Tensor, " s"]:
     """Where m or v change by more over the nodes than the link's resolution allows."""
     resolution = expectation.resolution(marginals)
     if resolution is None:
         return torch.zeros(marginals.m.shape[0], dtype=torch.bool)
     smallest = resolution.amin(2)
     change = _span(marginals.m) / smallest + _span(marginals.v) / (2 * smallest**2)
-    return (change.nan_to_num(nan=0.0, posinf=torch.inf) > REACH).any(1)
+    return (change.nan_to_num(nan=0.0, posinf=torch.inf) > reach).any(1)
 
 
 def _span(values: Float[Tensor, "s c q"]) -> Float[Tensor, "s c"]:
@@ -98,7 +103,7 @@ class SteepPanels:
         for _ in range(HALVINGS):
             m, v, _ = self._interpolated(pending, t)
             few = torch.bincount(pending.owner, minlength=self.m.shape[0])[pending.owner] <= MOST
-            steep = is_steep(self.expectation, NodeValues(m, v)) & few
+            steep = is_steep(self.expectation, NodeValues(m, v), REACH_OF_PIECES) & few
             done.append(pending.take(~steep))
             pending = pending.take(steep).halved()
             if not pending.owner.shape[0]:
@@ -130,9 +135,10 @@ class SteepPanels:
         assert resolution is not None
         sizes = _sizes(jet, resolution)
         change = pieces.width[:, None] * (sizes @ w)
-        difference = pieces.width[:, None] * _sizes_of_sums(jet, resolution, w - gauss)
+        difference = GAIN * pieces.width[:, None] * _sizes_of_sums(jet, resolution, w, w - gauss)
         of_panel = total.index_add(0, pieces.owner, change)[pieces.owner]
-        unsettled = (difference > SHARE * self.tolerance * of_panel * pieces.width[:, None]).any(1)
+        allowed = SHARE * (self.tolerance * of_panel + self.expectation.floor) * pieces.width[:, None]
+        unsettled = (difference > allowed).any(1)
         unsettled &= (difference > ROUNDING * change).any(1) & may_be_halved
         done = ~unsettled
         owner, P, width = pieces.owner[done], P[done], pieces.width[done]
@@ -152,11 +158,17 @@ def _sizes(jet: Jet, resolution: Float[Tensor, "k c p"]) -> Float[Tensor, "k o p
     return sizes if jet.by_v is None else sizes + _products(jet.by_v, resolution[:, None] ** 2).sum(2)
 
 
-def _sizes_of_sums(jet: Jet, resolution: Float[Tensor, "k c p"], w: Float[Tensor, " p"]) -> Float[Tensor, "k o"]:
-    """The same of weighted sums over the nodes."""
-    typical = resolution.amax(2)[:, None]
-    sizes = _products(jet.by_m @ w, typical).sum(2)
-    return sizes if jet.by_v is None else sizes + _products(jet.by_v @ w, typical**2).sum(2)
+def _sizes_of_sums(
+    jet: Jet, resolution: Float[Tensor, "k c p"], w: Float[Tensor, " p"], part: Float[Tensor, " p"]
+) -> Float[Tensor, "k o"]:
+    """The same of sums with the weights `part`, in units of the average resolution under the weights w."""
+
+    def size(partials: Float[Tensor, "k o c p"], units: Float[Tensor, "k 1 c p"]) -> Float[Tensor, "k o"]:
+        average = ratio(_products(partials, units) @ w, partials.abs() @ w)
+        return _products(partials @ part, average).sum(2)
+
+    units = resolution[:, None]
+    return size(jet.by_m, units) if jet.by_v is None else size(jet.by_m, units) + size(jet.by_v, units**2)
 
 
 def _products(partials: Tensor, units: Tensor) -> Tensor:

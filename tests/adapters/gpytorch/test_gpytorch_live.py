@@ -56,6 +56,22 @@ def test_settings_are_as_they_were(inducing: int) -> None:
     assert settings.lazily_evaluate_kernels.on()
 
 
+@pytest.mark.parametrize("make", [sparse, lambda: sparse(UnwhitenedVariationalStrategy)], ids=["whitened", "not"])
+def test_predictions_are_compared_once_and_then_the_prior(
+    make: Callable[[], Sparse], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel that the host computes differently from one call to the next is noticed with both comparisons."""
+    model = make()
+    prepared, x = gplens.read(model, LogPoisson()), torch.ones(1, 3, dtype=torch.float64)
+    notes = [gplens.explain(prepared, factor * x, baseline=0.0).provenance.notes[-1] for factor in (1.0, 0.5, 2.0)]
+    assert ["m and v equal" in note for note in notes] == [True, False, False]
+    assert ["prior" in note for note in notes] == [False, True, True]
+    forward = MaternKernel.forward
+    monkeypatch.setattr(MaternKernel, "forward", lambda self, a, b, **kw: forward(self, 2 * a, 2 * b, **kw))
+    with pytest.raises(ValueError, match=r"gplens\.read\(model\)"):
+        gplens.explain(prepared, x, baseline=0.0)
+
+
 def counted_exact() -> Exact:
     x = torch.linspace(-1, 1, 8).double()[:, None].expand(-1, 3)
     return Exact(x, x[:, 0].sin(), GaussianLikelihood().double(), ScaleKernel(RBFKernel()), ConstantMean())

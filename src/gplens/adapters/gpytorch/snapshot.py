@@ -104,21 +104,22 @@ class Snapshot:
         self.caches: list[dict[str, Any]] = []
 
     @contextmanager
-    def predicting(self, module: Any) -> Iterator[Tensor]:
+    def predicting(self, module: Any) -> Iterator[tuple[Tensor, bool]]:
         """The live module in evaluation mode, refused if its tensors have changed; afterwards it is as it was.
 
-        Yields its `reference`.
+        Yields its `reference`, and whether its tensors and numbers are those of the last comparison of predictions.
         """
         with undisturbed(module) as parts:
             same = self._same(_tensors(module, parts))
             if not same:
                 check_unchanged(type(module).__name__, self.tensors, _named_tensors(module))
             numbers = _numbers(parts)
-            if self.keeps and same and numbers == self.numbers:
+            compared = self.keeps and same and numbers == self.numbers
+            if compared:
                 for part, caches in zip(parts, self.caches, strict=True):
                     for name, cache in caches.items():
                         part.__dict__[name] = cache.copy() if type(cache) is dict else copy(cache)
-            yield self.reference if same else reference(module)
+            yield self.reference if same else reference(module), compared
             self.numbers = numbers
             self.caches = [{name: part.__dict__[name] for name in CACHES if name in part.__dict__} for part in parts]
 
