@@ -79,7 +79,8 @@ def main() -> None:
 
 Measured by `make bench-training` on {date.today()}, one thread, Python {platform.python_version()}, {versions}.
 Seconds are those of the CPU, for the fit alone. `benchmarks/fit_tables.py` says which rows defaults were chosen
-on: none of those that are reported on. The exact Gaussian processes of scikit-learn and GPyTorch have at most 1,000 rows, 600 for classes.
+on: none of those that are reported on. The exact Gaussian processes of scikit-learn and GPyTorch have at most 1,000
+rows, 600 for classes.
 
 {markdown(["table", "model", "score", "log density", "in 90 % interval", "CPU time"], lines)}
 

@@ -1,6 +1,7 @@
 """Budgets, and the comparison with a linear model."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from gplens.estimators.fitting import Problem, gaussian_noise
 from gplens.estimators.linear_rivals import _parts, compare_exact, compare_sparse
 from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.evidence import log_evidence
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
-from gplens.estimators.training.plan import Plan, most_exact_rows
 from gplens.estimators.training.q_of_u import Sites
+from gplens.estimators.training.sizes import Plan, most_exact_rows
 from messages import naming
 
 R = np.random.default_rng(0)
@@ -31,7 +32,7 @@ def _problem() -> tuple[Problem, torch.Tensor, Hyperparameters, Structure]:
 
 
 def test_held_out_densities_are_those_of_a_model_without_these_rows() -> None:
-    """Exactly, with joint densities of all rows and of the others; a sparse model with all rows as inducing points too."""
+    """Joint densities of all rows and of the others; a sparse model with all rows as inducing points has the same."""
     problem, rows, at, structure = _problem()
     parts = _parts(problem, 120, 3)
     assert parts is not None
@@ -40,8 +41,6 @@ def test_held_out_densities_are_those_of_a_model_without_these_rows() -> None:
     rest = float(log_evidence(at, structure, rows[others], problem.y[others]))
     expected = np.mean(each) - rest
     assert compare_exact(problem, rows, at, structure, 3)["held_out_log_density"] == pytest.approx(expected, abs=1e-6)
-    from dataclasses import replace
-
     at = replace(at, Z=rows[None])
     with Watch(None, 0.0, False) as watch:
         q = CollapsedBound(structure, rows, problem.y).solve(at, watch)
@@ -76,7 +75,7 @@ def test_a_budget_ends_a_fit_with_the_best_model_so_far() -> None:
 @pytest.mark.parametrize("budget", [0, -1, "60", float("inf"), True])
 def test_a_budget_that_makes_no_sense_is_named(budget: object) -> None:
     with pytest.raises(ValueError, match=naming("budget")):
-        GPRegressor().fit(X, Y, budget=budget)  # type: ignore[arg-type]
+        GPRegressor().fit(X, Y, budget=budget)
 
 
 def test_sizes_follow_the_budget() -> None:

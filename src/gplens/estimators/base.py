@@ -20,13 +20,12 @@ from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
 from gplens.columns.column_plan import ColumnPlan
 from gplens.estimators.evaluation import evaluate, marginals, read_process
-from gplens.estimators.fitting import Fit, Settings
+from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
 from gplens.estimators.linear_rivals import warn_if_beaten
 from gplens.estimators.parameters import Design, SharedParameters
 from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.monitor import INTERRUPTED
-from gplens.estimators.training.plan import check_budget
 from gplens.estimators.training_tables import TrainingTable, read_rows
 from gplens.explain import explain
 from gplens.explanation import Explanation
@@ -59,20 +58,14 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
 
     @abstractmethod
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        budget: float | None = None,
-        checkpoint: str | Path | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPEstimator":
         """Fit to a table and its targets.
 
         Args:
             sample_weight: how often each row counts; a weight of two is the same as two equal rows.
-            budget: seconds that the fit may take, which its sizes follow. A fit that has not converged by then ends
-                with the best model so far, and `training_summary_` says so. None is no limit, with the sizes of 60.
+            budget: seconds, which the sizes of the fit follow, and after which it ends with the best model so far;
+                None is no limit, with the sizes of 60 seconds.
             checkpoint: a folder, from which a killed fit resumes where it stopped.
         """
 
@@ -157,10 +150,6 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         sharing = table.plan.sharing
         scaling = scaling_of(self.scaling, table.X, sharing, table.weights)
         return Design.of(self, sharing, shared=shared), scaling
-
-    def _settings(self, budget: Any, checkpoint: str | Path | None) -> Settings:
-        """What `fit` was asked for, checked."""
-        return Settings(check_budget(budget), checkpoint, self.progress)
 
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
         """Set the fitted attributes, and say so if the fit was interrupted."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import LogPoisson
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.rows import RIVALS, generator_of
 from gplens.estimators.training.sites import Solution, features_at, gaussian_of
 

@@ -145,8 +145,10 @@ def _page(
     return PAGE.format(
         description=description,
         inputs=markdown(["feature", "target", "baseline", "baseline printed in the paper"], inputs),
-        attributions=markdown(["feature", "50 inducing points", "`GPCountRegressor()`"], lines),
-        sums=markdown(["", "50 inducing points", "`GPCountRegressor()`"], [["bikes per hour", *sums]]),
+        attributions=markdown(["feature", "50 inducing points", "`GPCountRegressor(training=Training())`"], lines),
+        sums=markdown(
+            ["", "50 inducing points", "`GPCountRegressor(training=Training())`"], [["bikes per hour", *sums]]
+        ),
         spent=spent,
     )
 

@@ -14,7 +14,7 @@ from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.training.climb import further_points
 from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.evidence import log_evidence
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.site_bound import SiteBound
 from gplens.estimators.training.sites import Blocks, SiteTerms, features_at, posterior_of

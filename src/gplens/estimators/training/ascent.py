@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 from torch import Tensor
 
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch, WatchError
 
 MEMORY = 20

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.likelihoods import expected_log_prob
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch, WatchError
 from gplens.estimators.training.rows import LOOKS, generator_of
 from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, features_at, posterior_of
