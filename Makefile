@@ -8,7 +8,8 @@ PYTEST := -m pytest -n $(WORKERS)
 NUMERICAL := $(addprefix tests/,conformance kernels links paths expectations uncertainty)
 
 run: .venv/installed
-	@$(BIN)/python examples/bike_hour.py
+	@$(BIN)/gplens demo
+	@$(BIN)/python examples/bike_page.py
 
 test: lint types unit
 

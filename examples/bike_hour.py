@@ -68,26 +68,25 @@ def main() -> None:
         model,
         X[HOUR : HOUR + 1],
         likelihood=likelihood,
-        baseline=gplens.baselines.Mean(X),
+        baseline=gplens.baselines.Sample(X[::100]),  # the mean of hours, half past eleven, would be no neutral hour
         groups=groups,
-        uncertainty=gplens.Diagonal(),
         feature_names=names,
     )
     show(explanation, data)
 
 
 def show(explanation: gplens.Explanation, data: gplens.datasets.Dataset) -> None:
-    """Print the change from the average hour to this one, feature by feature."""
+    """Print the change from the average over a sample of hours to this one, feature by feature."""
     average, prediction = float(explanation.baseline_prediction[0]), float(explanation.prediction[0])
     values = dict(zip(explanation.feature_names, explanation.values[0].tolist(), strict=True))
-    assert explanation.std is not None
-    deviations = dict(zip(explanation.feature_names, explanation.std[0].tolist(), strict=True))
+    assert explanation.background_std is not None
+    deviations = dict(zip(explanation.feature_names, explanation.background_std[0].tolist(), strict=True))
     print(
         f"\nWhy does it expect {prediction:.0f} bikes at {data.column('hour')[HOUR]:.0f}:00 on Friday, 7 October 2011?"
     )
     print(f"({int(data.y[HOUR])} were rented.)\n")
     print(f"  {'feature':<14}{'this hour':>10}{'average':>10}{'bikes':>10}{'+-':>8}")
-    print(f"  {'the average input':<34}{average:>10.2f}")
+    print(f"  {f'the average of {len(explanation.baseline)} hours':<34}{average:>10.2f}")
     for name, value in sorted(values.items(), key=lambda item: -abs(item[1])):
         value_here = float(data.column(name)[HOUR])
         usual = "any" if name in ("hour", "month") else f"{float(data.column(name).mean()):.4g}"
@@ -98,9 +97,9 @@ def show(explanation: gplens.Explanation, data: gplens.datasets.Dataset) -> None
     print("Every bike is accounted for: the contributions add up to the change of the prediction,")
     print(
         f"with a completeness gap of {float(explanation.gap[0]):.1e} bikes from {int(explanation.nodes[0])} points "
-        "along the path. +- is the posterior"
+        "along the paths."
     )
-    print("standard deviation of each contribution: how sure the model is of it.")
+    print("+- is the standard deviation of each contribution over the hours that this one is compared with.")
 
 
 if __name__ == "__main__":

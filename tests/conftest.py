@@ -44,3 +44,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"Seeds that move began at GPLENS_SEED={os.environ['GPLENS_SEED']}.")
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `model`, a saved regressor of two numbers and a category, and its training table `data.csv`."""
+    import numpy as np
+    import pandas
+
+    from gplens.estimators import GPRegressor
+
+    r, folder = np.random.default_rng(0), tmp_path_factory.mktemp("small")
+    X = pandas.DataFrame({"a": r.normal(size=40), "b": r.normal(size=40), "c": r.choice(["x", "y", "z"], 40)})
+    y = np.sin(X.a) + X.b * (X.c == "x") + 0.1 * r.normal(size=40)
+    GPRegressor(progress=False).fit(X, y).save(folder / "model")
+    X.assign(y=y).to_csv(folder / "data.csv", index=False)
+    return folder

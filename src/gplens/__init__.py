@@ -1,16 +1,17 @@
 """gplens: exact Integrated Gradients for Gaussian processes with any likelihood."""
 
 from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from gplens import baselines, columns, datasets, kernels, links, means, rules, targets
 from gplens.adapters.reading import Reading, read
 from gplens.explain import explain
-from gplens.explanation import Explanation, Provenance, Spread
+from gplens.explanation import Explanation, Importance, Interrupted, Provenance, Spread, Support, SupportWarning
 from gplens.explanation.provenance import VERSION as _VERSION
 from gplens.likelihood import Likelihood
 from gplens.lines.quadratic import Quadratic
+from gplens.paths.hard_rows import ConvergenceWarning
 from gplens.processes.functions import Functions
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
@@ -20,15 +21,19 @@ from gplens.processes.transformed import Transformed
 from gplens.uncertainty import Diagonal, Full, Samples
 
 if _TYPE_CHECKING:
-    from gplens import estimators, plots
+    from gplens import batch, estimators, plots
+    from gplens.verification import verify
 
 __version__ = _VERSION
 
 __all__ = [
+    "ConvergenceWarning",
     "Diagonal",
     "Explanation",
     "Full",
     "Functions",
+    "Importance",
+    "Interrupted",
     "Likelihood",
     "Mix",
     "Posterior",
@@ -39,8 +44,11 @@ __all__ = [
     "Samples",
     "Spread",
     "Stack",
+    "Support",
+    "SupportWarning",
     "Transformed",
     "baselines",
+    "batch",
     "columns",
     "datasets",
     "estimators",
@@ -52,11 +60,14 @@ __all__ = [
     "read",
     "rules",
     "targets",
+    "verify",
 ]
 
 
-def __getattr__(name: str) -> _ModuleType:
-    """gplens.captum, .estimators, .plots and .shap, loaded on first use because they need other packages."""
-    if name not in ("captum", "estimators", "plots", "shap"):
+def __getattr__(name: str) -> _Any:
+    """gplens.batch, .captum, .estimators, .plots, .shap and .verify, loaded on first use: they need other packages."""
+    if name == "verify":
+        return _import_module("gplens.verification").verify
+    if name not in ("batch", "captum", "estimators", "plots", "shap"):
         raise AttributeError(f"module 'gplens' has no attribute {name!r}")
     return _import_module(f"gplens.{name}")

@@ -15,22 +15,28 @@ from gplens.adapters.reading import Reading, check_columns, read, with_likelihoo
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.baselines.given import check_keyword
+from gplens.display.progress import check_progress, showing
 from gplens.expectations.expectation import Expectation
+from gplens.explanation.interrupted import Interrupted
 from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
+from gplens.explanation.support_of_paths import support_of_paths
+from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribution import Attribution, Background, attribute
+from gplens.paths.attribution import Attribution, Background
+from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Question, Rule
-from gplens.paths.sampling import attribute_by_sampling
-from gplens.processes.prior_variances import support_of_rows
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
-from gplens.uncertainty.answers import check_request, spread_of
-from gplens.uncertainty.requests import Uncertainty
-from gplens.uncertainty.sums import check_sums, spread_of_sums
+from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
+from gplens.uncertainty.answers import check_request
+from gplens.uncertainty.automatic import automatic_request
+from gplens.uncertainty.portions import Work
+from gplens.uncertainty.requests import Samples, Uncertainty
+from gplens.uncertainty.sums import check_sums
 
 __all__ = ["explain"]
 
@@ -43,7 +49,7 @@ FINEST = 1e-13
 EXAMPLES = {
     "target": "gplens.targets.Latent()",
     "rule": "gplens.rules.GaussLegendre(16)",
-    "uncertainty": "gplens.Diagonal()",
+    "uncertainty": "True or gplens.Diagonal()",
 }
 T = TypeVar("T")
 
@@ -58,10 +64,11 @@ def explain(
     outputs: Outputs | None = None,
     rule: Rule | None = None,
     tolerance: float | None = None,
-    uncertainty: Uncertainty | None = None,
-    support: bool = False,
+    uncertainty: Uncertainty | bool | None = None,
+    support: bool | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
+    progress: bool | None = None,
 ) -> Explanation:
     """Integrated Gradients of a Gaussian process: which feature moved the prediction, and by how much.
 
@@ -71,8 +78,8 @@ def explain(
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
             gplens.Functions; or what gplens.read(model) returned. It is left as it was.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
-        baseline: what the attributions are relative to: a scalar, a vector, one row for each input, or an object of
-            gplens.baselines.
+        baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. An
+            estimator of gplens has one of its own, a few training rows that stand for all; no other model has.
         likelihood: as the host library has it, or a link. An ExactGP carries its own.
         target: what is explained, an object of gplens.targets; the expected response if None.
         outputs: numbers or names of the outputs of a model that has several; all of them if None.
@@ -80,27 +87,37 @@ def explain(
         tolerance: the error of every attribution relative to the larger of |T(x) - T(x0)| and the input's largest
             attribution: 1e-6 if None, or 1e-4 if only Monte Carlo is possible (correlated classes). Rows whose values
             miss it are False in `converged`.
-        uncertainty: gplens.Diagonal(), Full() or Samples(count, seed): how sure the model is of each attribution.
+        uncertainty: how sure the model is of each attribution. True computes standard deviations, intervals, and the
+            joint distribution where it costs little; gplens.Diagonal(), Full() or Samples(count, seed) decide.
             Deviations have a tolerance of their own, 1e-3; rows that miss it are False in `spread.converged`.
-            Nothing of it is computed if None.
-        support: whether `explanation.support` is computed: how far the data determine the model along each path. It
-            costs the variance at 33 points of each path.
+            Nothing of it is computed if None or False.
+        support: whether `explanation.support` is computed: how far the data determine the model along each path, and
+            the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
+            as much as the attributions of the paths on which it is low. If None, three points of a few paths are
+            looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
+        progress: whether a bar shows the rows that are done, by tqdm. If None, it appears after two seconds, on a
+            terminal or in a notebook.
 
     Returns:
         An Explanation, whose `values` are (rows, features), or (rows, outputs, features) for several outputs.
 
     Raises:
         ValueError, TypeError: with what was expected, what was got, and what to do.
+        Interrupted: Ctrl-C; its `explanation` has the rows that were done.
+
+    Warns:
+        ConvergenceWarning: rows missed their tolerance, or took very many nodes.
     """
     check_keyword(positional)
     target = _instance(Response() if target is None else target, Target, "target")
     rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
-    if uncertainty is not None:
+    if uncertainty is not None and not isinstance(uncertainty, bool):
         _instance(uncertainty, Uncertainty, "uncertainty")
+    check_progress(progress)
     encoder = encoder_of(model)
-    baseline = as_baseline(baseline, encoder)
+    baseline = as_baseline(_default_baseline(model) if baseline is None else baseline, encoder)
     table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
@@ -114,23 +131,40 @@ def explain(
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
-        request = _request(uncertainty, baseline, grouped=bool(groups) and sets is None)
+        if uncertainty is True:
+            uncertainty = automatic_request(question, len(names))
+        request = _request(uncertainty or None, baseline, grouped=bool(groups) and sets is None)
+        together = request if isinstance(request, Samples) and request.across_rows else None
+        if together is not None:
+            check_across_rows(question)
+            request = each_row_alone(question, together)
         if request is not None:
             check_request(question, request) if sets is None else check_sums(question, request, sets)
-        integrate = attribute if question.expectation.replicates is None else attribute_by_sampling
-        attribution = integrate(question, rule, table.values, baselines, Background(baseline.weights, summed))
-        spread = None
-        if request is not None:
-            asked = (question, request, table.values, baselines[:, 0], attribution.integral.values)
-            spread = spread_of(*asked) if sets is None else spread_of_sums(*asked, sets)
-        support_of_paths = support_of_rows(question.process, table.values, baselines) if support else None
+        background = Background(baseline.weights, summed)
+        work = Work(question, rule, request, sets, background)
+        with showing(len(table.values), progress) as advance:
+            answer = work.run(table.values, baselines, advance)
+        attribution, spread, trust, stopped = answer.attribution, answer.spread, None, answer.interrupt
+        done = answer.done
+        at = (table.values[:done], baselines if len(baselines) == 1 else baselines[:done])
+        try:
+            if together is not None and spread is not None and stopped is None:
+                draws = draw_across_rows(question, together, *at, background.shares, attribution.integral.values, sets)
+                spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
+            if support:
+                trust = support_of_paths(question, rule, work.integrate, *at, background, answer.finished)
+            elif support is None:
+                warn_of_low_support(question.process, *at)
+        except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
+            stopped = interrupt
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
     inputs = names if encoder is None else encoder.inputs
     explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
-    if spread is not None and output_names is None:
-        spread = spread.squeezed()
-    explanation = replace(explanation, spread=spread if sets is None else None, support=support_of_paths)
+    if output_names is None:
+        spread = None if spread is None else spread.squeezed()
+        trust = None if trust is None else trust.squeezed()
+    explanation = replace(explanation, spread=spread if sets is None else None, support=trust)
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     explanation = explanation if groups is None else explanation.group(groups)
@@ -138,7 +172,19 @@ def explain(
     if over_background is not None and output_names is None:
         over_background = over_background[:, 0]
     explanation = replace(explanation, background_std=over_background)
-    return explanation if sets is None else replace(explanation, spread=spread)
+    explanation = explanation if sets is None else replace(explanation, spread=spread)
+    explanation = explanation if done == len(table.values) else explanation[:done]
+    converged = None if explanation.spread is None else explanation.spread.converged
+    warn_of_hard_rows(question, answer.finished.integral, converged, *at, inputs)
+    if stopped is not None:
+        raise Interrupted(explanation, len(table.values)) from stopped
+    return explanation
+
+
+def _default_baseline(model: Any) -> Baseline | None:
+    """The background that an estimator of gplens keeps; None for any other model."""
+    kept = getattr(model, "default_baseline", None)
+    return kept if isinstance(kept, Baseline) else None
 
 
 def _read(

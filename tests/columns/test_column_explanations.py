@@ -201,7 +201,7 @@ def test_baselines_of_every_form() -> None:
     model, frame = fitted("exact"), mixed()
     row = frame.iloc[3]
     expected = model.explain(NEW, baseline=row)
-    for same in (row.to_dict(), frame[3:4], frame.iloc[[3] * 4], row.tolist()):
+    for same in (row.to_dict(), frame[3:4], gplens.baselines.Rows(frame.iloc[[3] * 4]), row.tolist()):
         torch.testing.assert_close(model.explain(NEW, baseline=same).values, expected.values, rtol=1e-9, atol=1e-9)
     assert expected.labels.baseline_text(0, 4) == row["place"]
     assert float(expected.baseline[0, 0]) == row["area"]
@@ -210,6 +210,8 @@ def test_baselines_of_every_form() -> None:
     torch.testing.assert_close(background.values, torch.stack(singles).mean(0), rtol=1e-6, atol=1e-6)
     mean = model.explain(NEW[:1], baseline=gplens.baselines.Mean(frame))
     torch.testing.assert_close(mean.values, model.explain(NEW[:1], baseline=model.mean_input_).values)
+    with pytest.raises(ValueError, match=naming("4 rows", "gplens.baselines.Sample(X0)", "gplens.baselines.Rows(X0)")):
+        model.explain(NEW, baseline=frame[:4])
     for nothing in (0.0, gplens.baselines.Zeros()):
         with pytest.raises(ValueError, match=naming("'price'", 0)):
             model.explain(NEW, baseline=nothing)

@@ -97,7 +97,10 @@ def test_targets_are_called_by_their_names() -> None:
         ("Fixed(0)", "an input of 0 in every feature"),
         ("Fixed(1, 2)", "a given baseline"),
         ("Fixed(shape (5, 4))", "a given baseline"),
-        ("Medoid(X with 3 rows)", "Medoid(X with 3 rows)"),
+        ("Sample(X with 20 rows, weighted)", "the average over a background of 20 rows"),
+        ("Medoid(X with 3 rows)", "the most central of 3 rows"),
+        ("Rows(X0 with 3 rows)", "a row for each input"),
+        ("Other(X with 3 rows)", "Other(X with 3 rows)"),
     ],
 )
 def test_baselines_are_called_by_what_they_are(written: str, called: str) -> None:

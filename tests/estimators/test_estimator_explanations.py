@@ -119,7 +119,7 @@ def test_what_cannot_be_explained_says_why() -> None:
         GPCountRegressor().explain(X, baseline=0.0)
     with pytest.raises(ValueError, match=r"GPCountRegressor.*fit"):  # NotFittedError is one
         gplens.explain(GPCountRegressor(), X, baseline=0.0)
-    with pytest.raises(ValueError, match=r"baseline.*None"):
-        fitted("count").explain(X)
+    with pytest.raises(ValueError, match=r"baseline.*None"):  # which the GPyTorch model does not keep
+        gplens.explain(fitted("count").model_, X, likelihood=fitted("count").likelihood_)
     with pytest.raises(ValueError, match=r"LogPoisson.*Probit"):
         gplens.explain(fitted("count"), X, baseline=0.0, likelihood=gplens.links.Probit())

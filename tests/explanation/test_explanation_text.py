@@ -12,6 +12,7 @@ from gplens.baselines import Rows
 from gplens.links import Exp
 from gplens.uncertainty import refinement
 from gplens.uncertainty.grid import Level
+from messages import naming
 
 
 def test_the_text_says_what_was_explained_and_how_well() -> None:
@@ -54,7 +55,10 @@ def test_values_and_deviations_that_did_not_converge_are_counted_apart(monkeypat
     monkeypatch.setattr(refinement, "SMOOTH", (Level(1, 2, 1.0), Level(2, 3, 1.0)) * 4)
     (posterior, _), (X, X0) = fitted(KERNELS["rbf"], 71), rows(71, 2)
     request = {"likelihood": Exp(), "uncertainty": gplens.Diagonal()}
-    e = gplens.explain(posterior, 3 * X, baseline=Rows(X0), **request)
+    with pytest.warns(
+        gplens.ConvergenceWarning, match=naming("standard deviations of 2 of 2 inputs", "tolerance=1e-2")
+    ):
+        e = gplens.explain(posterior, 3 * X, baseline=Rows(X0), **request)
     assert e.spread is not None
     assert e.spread.converged is not None
     assert e.converged is not None
@@ -62,7 +66,9 @@ def test_values_and_deviations_that_did_not_converge_are_counted_apart(monkeypat
     assert e.converged.all()
     assert "STANDARD DEVIATIONS NOT CONVERGED for 2 of 2 inputs" in repr(e)
     assert repr(e).count("NOT CONVERGED") == 1
-    fixed_rule = gplens.explain(posterior, 3 * X, baseline=Rows(X0), rule=gplens.rules.GaussLegendre(4), **request)
+    fixed = {"baseline": Rows(X0), "rule": gplens.rules.GaussLegendre(4)}
+    with pytest.warns(gplens.ConvergenceWarning, match=naming("standard deviations", 2)):
+        fixed_rule = gplens.explain(posterior, 3 * X, **fixed, **request)
     assert fixed_rule.converged is None
     assert fixed_rule.spread is not None
     assert torch.equal(fixed_rule.spread.converged, e.spread.converged)

@@ -6,6 +6,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -120,3 +121,83 @@ def test_the_explainer_wants_a_baseline() -> None:
 
     with pytest.raises(ValueError, match=naming("baseline", "None", "gplens.baselines.Mean(X_train)")):
         Explainer(posterior(), baseline=None)
+
+
+BACKGROUND = normal(generator(9), 6, 4)
+
+
+def explainer(*args: Any, **options: Any) -> Any:
+    from gplens.shap import Explainer
+
+    return Explainer(posterior(), *args, likelihood=Exp(), **options)
+
+
+def test_a_background_is_the_second_argument_or_a_masker() -> None:
+    """As shap has it: a table in the second place, a masker, what shap.sample and an even shap.kmeans return."""
+    import shap
+
+    expected = gplens.explain(posterior(), X, baseline=gplens.baselines.Sample(BACKGROUND), likelihood=Exp())
+    table = BACKGROUND.numpy()
+    dense = shap.kmeans(table, 6)
+    dense.data, dense.weights = table, np.ones(6) / 6
+    forms = [
+        explainer(table),
+        explainer(pandas.DataFrame(table)),
+        explainer(gplens.baselines.Sample(table)),
+        explainer(shap.maskers.Independent(table)),
+        explainer(masker=shap.maskers.Independent(table)),
+        explainer(masker=table),
+        explainer(dense),
+    ]
+    for form in forms:
+        np.testing.assert_allclose(form.shap_values(X), expected.values, rtol=1e-10)
+        assert form.expected_value == pytest.approx(float(expected.baseline_prediction[0]), rel=1e-10)
+
+
+def test_values_and_base_values_have_shaps_layout() -> None:
+    from gplens.shap import Explainer
+
+    stack = Stack((posterior(1), posterior(2), posterior(4)))
+    made = Explainer(stack, BACKGROUND, likelihood=Softmax(), feature_names=NAMES)
+    found, values, base = made(X), made.shap_values(X), made.expected_value
+    assert values.shape == (12, 4, 3)
+    assert base.shape == (3,)
+    np.testing.assert_array_equal(values, found.values)
+    np.testing.assert_allclose(np.broadcast_to(base, (12, 3)), found.base_values, atol=1e-9)
+    prediction = gplens.explain(stack, X, baseline=0.0, likelihood=Softmax()).prediction
+    np.testing.assert_allclose(base + values.sum(1), prediction, atol=1e-8)
+    assert found.feature_names == NAMES
+
+
+def test_a_base_value_of_every_row_is_in_the_explanation() -> None:
+    assert explainer(baseline=0.0).expected_value == pytest.approx(float(single().baseline_prediction[0]))
+    by_row = explainer(baseline=gplens.baselines.Rows(X + 1.0))
+    with pytest.raises(ValueError, match=naming("expected_value", "explainer(X).base_values")):
+        _ = by_row.expected_value
+    assert len(set(by_row(X).base_values.tolist())) == 12
+
+
+def test_a_background_of_another_kind_is_refused() -> None:
+    import shap
+
+    with pytest.raises(ValueError, match=naming("background", "masker", "baseline")):
+        explainer(BACKGROUND, baseline=0.0)
+    with pytest.raises(TypeError, match=naming("Partition", "shap.maskers.Independent(X)")):
+        explainer(shap.maskers.Partition(BACKGROUND.numpy()))
+    with pytest.raises(TypeError, match=naming("DenseData", "weights")):
+        explainer(shap.kmeans(normal(generator(2), 30, 4).numpy(), 4))
+
+
+def test_axes_of_shaps_plots_can_be_named_after_what_they_show() -> None:
+    import matplotlib.pyplot as plt
+    import shap
+
+    from gplens.shap import relabel
+
+    found = single().to_shap()
+    for draw in (shap.plots.bar, shap.plots.beeswarm):
+        ax = relabel(draw(found, show=False), unit="bikes")
+        assert "attribution" in ax.get_xlabel()
+        assert ax.get_xlabel().endswith("(bikes)")
+        assert not any("SHAP" in text.get_text() for text in ax.figure.findobj(mpl.text.Text))
+        plt.close("all")

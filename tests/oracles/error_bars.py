@@ -105,3 +105,30 @@ def assert_moments(draws: Tensor, values: Tensor, covariance: Tensor, errors: fl
 def quantiles(draws: Tensor, levels: tuple[float, ...]) -> Tensor:
     """numpy's, over the first axis."""
     return torch.as_tensor(np.quantile(draws.numpy(), levels, axis=0))
+
+
+def linear_moments_of_rows(dense: DensePosterior, X: Tensor, X0: Tensor, order: int = 16) -> tuple[Tensor, Tensor]:
+    """Mean (b d) and covariance (b d, b d) of the attributions of f itself, of all rows together."""
+    t, w = legendre(order)
+    (b, d), points = X.shape, (X0[:, None] + t[:, None] * (X - X0)[:, None]).flatten(0, 1)
+    mean, C = joint_moments(dense, points)
+    weights = torch.zeros(b, d, b, order, 1 + d, dtype=X.dtype)
+    for i in range(b):
+        for k in range(d):
+            weights[i, k, i, :, 1 + k] = w * (X - X0)[i, k]
+    W = weights.reshape(b * d, -1)
+    return W @ mean.flatten(), W @ C.reshape(W.shape[1], -1) @ W.T
+
+
+def attribution_draws_of_rows(
+    dense: DensePosterior, g: Function, X: Tensor, X0: Tensor, count: int, seed: int, order: int = 12
+) -> Tensor:
+    """Draws (s, b, d) of the attributions of all rows, of one function f each."""
+    t, w = legendre(order)
+    points = (X0[:, None] + t[:, None] * (X - X0)[:, None]).flatten(0, 1)
+    mean, C = joint_moments(dense, points)
+    size, vectors = torch.linalg.eigh(C.reshape(mean.numel(), -1))
+    z = torch.randn(count, len(size), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    drawn = mean + (z @ (vectors * size.clamp(min=0).sqrt()).T).reshape(count, *mean.shape)
+    f, slopes = (part.unflatten(1, (len(X), order)) for part in (drawn[..., 0], drawn[..., 1:]))
+    return torch.einsum("sbq,sbqd->sbd", w * derivative(g, f), slopes) * (X - X0)

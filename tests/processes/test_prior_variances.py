@@ -1,16 +1,12 @@
 """Prior variances and the support of the data, for every kind of process."""
 
-from pathlib import Path
-
-import pytest
 import torch
 
 import gplens
 from conformance.zoo import KERNELS, fitted, rows
-from gplens.baselines import Rows
 from gplens.kernels import Linear
 from gplens.lines.line import Line
-from gplens.processes.prior_variances import NODES, prior_variance, support_along
+from gplens.processes.prior_variances import prior_variance, support_along
 
 X = rows(5, 6)[0]
 
@@ -59,36 +55,3 @@ def test_where_the_prior_is_certain_so_is_the_support() -> None:
     support = support_along(posterior, Line.at(torch.zeros(1, 4, dtype=torch.float64)))
     assert support is not None
     assert float(support) == 1.0
-
-
-def test_an_explanation_has_the_least_support_of_its_latent_functions_along_each_path() -> None:
-    """Point by point from v and k; a background is averaged; it stays with rows, groups and files."""
-    stack = gplens.Stack((fitted(KERNELS["rbf"], 3)[0], fitted(KERNELS["matern52"], 3)[0]))
-    options = {"likelihood": gplens.links.Softmax(), "support": True}
-    e = gplens.explain(stack, X, baseline=Rows(rows(5, 6)[1]), **options)
-    assert e.support is not None
-    assert e.support.shape == (6, NODES)
-    k = torch.stack([diagonal("rbf")[0], diagonal("matern52")[0]])  # both are the same everywhere
-    for node in (0, 10, NODES - 1):
-        points = e.baseline + node / (NODES - 1) * (X - e.baseline)
-        torch.testing.assert_close(e.support[:, node], (1 - stack.v(points) / k).amin(1), rtol=0, atol=1e-9)
-    assert torch.equal(e[2:4].support, e.support[2:4])
-    assert torch.equal(e.contrast(0, 1).support, e.support)
-    background = gplens.explain(stack, X[:2], baseline=gplens.baselines.Sample(rows(5, 6)[1]), **options)
-    singles = [gplens.explain(stack, X[:2], baseline=x0, **options).support for x0 in rows(5, 6)[1]]
-    torch.testing.assert_close(background.support, torch.stack(singles).mean(0), rtol=0, atol=1e-12)
-    assert gplens.explain(stack, X, baseline=0.0, likelihood=gplens.links.Softmax()).support is None
-
-
-def test_the_support_is_printed_and_saved(tmp_path: Path) -> None:
-    posterior = fitted(KERNELS["rbf"], 3)[0]
-    e = gplens.explain(posterior, X, baseline=0.0, likelihood=gplens.links.Exp(), support=True)
-    assert e.support is not None
-    row, node = divmod(int(e.support.argmin()), NODES)
-    least = f"least support {float(e.support.min()):.2f} at t = {node / (NODES - 1):.2f} of input {row}"
-    assert least in repr(e)
-    e.save(tmp_path / "e")
-    assert torch.equal(gplens.Explanation.load(tmp_path / "e").support, e.support)
-    functions = gplens.Functions(lambda x: x.sum(1), features=4)
-    with pytest.raises(ValueError, match="Functions"):
-        gplens.explain(functions, X, baseline=0.0, target=gplens.targets.Latent(), support=True)

@@ -16,6 +16,10 @@ SPREAD = 4.0
 """Of the support points, in lengthscales."""
 
 
+FAR = pytest.mark.filterwarnings("ignore:.*took more than 20,000 nodes:gplens.ConvergenceWarning")
+"""Thousands of lengthscales take as many nodes as they take."""
+
+
 def closed_form(Z: Vector, beta: Vector, x0: Vector, x: Vector) -> Vector:
     """d_k sum_n beta_n int_0^1 (z_n - x(t))_k exp(-|x(t) - z_n|^2 / 2) dt, by completing the square in t."""
     with mpmath.workdps(DIGITS):
@@ -58,11 +62,13 @@ def check_random_model(seed: int) -> None:
     assert float(e.baseline_prediction[0]) == pytest.approx(at_points[1], abs=rounding), f"seed {seed}"
 
 
+@FAR
 def test_far_baselines() -> None:
     for seed in range(20):
         check_random_model(seed)
 
 
+@FAR
 @pytest.mark.slow
 def test_far_baselines_with_seeds_that_move() -> None:
     start = fresh_seed()

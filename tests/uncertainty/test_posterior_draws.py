@@ -112,7 +112,7 @@ def test_signs_sizes_and_ranks_are_those_of_naive_draws() -> None:
     torch.testing.assert_close(e.probability_positive()[0], (drawn > 0).double().mean(0), **near)
     larger = (drawn[:, 1].abs() > drawn[:, 3].abs()).double().mean()
     torch.testing.assert_close(e.probability_larger("b", "d")[0], larger, **near)
-    ranks = e.rank_probabilities()[0]
+    ranks = e.rank_probabilities().values[0]
     for r, k in ((0, 0), (0, 3), (2, 1)):
         counted = ((drawn.abs() > drawn[:, k : k + 1].abs()).sum(1) == r).double().mean()
         torch.testing.assert_close(ranks[k, r], counted, **near)

@@ -29,6 +29,11 @@ class FittedEstimator:
         return None
 
     @property
+    def default_baseline(self) -> Any:
+        """The baseline that the estimator keeps for explanations without one; None if it keeps none."""
+        return None
+
+    @property
     def encoder(self) -> Encoder | None:
         """How tables become inputs of the model; None if their columns are the inputs."""
         return None
@@ -65,6 +70,7 @@ def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
         conjugate=True,
         columns=None if columns is None else tuple(str(column) for column in columns),
         encoder=model.encoder,
+        default_baseline=model.default_baseline,
         compare=compare,
     )
 

@@ -42,6 +42,8 @@ class Reading:
     """Number of latent functions that each output is a mixture of (MATH 2.15), where there are draws of them."""
     encoder: Encoder | None = None
     """How tables become inputs, where columns are not inputs themselves."""
+    default_baseline: Any = None
+    """The baseline that the model keeps for explanations without one; None if it keeps none."""
     compare: Compare = _nothing_to_compare
     """Compares the live model's prediction at points with `at`, the marginals of `process`: a ValueError, or notes."""
 

@@ -1,11 +1,14 @@
 """`gplens reproduce EXPERIMENT`: run an experiment of the paper and write a folder of results."""
 
-import argparse
 import os
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import typer
 
 from gplens.adapters.hosts import Extra
+from gplens.cli.interruption import interruptible
 
 EXPERIMENTS = {
     "table": "completeness gaps on synthetic data (Figure 1)",
@@ -16,37 +19,49 @@ EXPERIMENTS = {
 """What each experiment shows."""
 
 
-def add(commands: Any) -> None:
-    """Add the command with its experiments."""
-    description = "Run an experiment of the paper and write a folder of results."
-    reproduce = commands.add_parser("reproduce", help="run the experiments of the paper", description=description)
-    experiments = reproduce.add_subparsers(title="experiments", metavar="EXPERIMENT", required=True)
-    for name, shows in {**EXPERIMENTS, "all": "all four, each in a folder of its own"}.items():
-        parser = experiments.add_parser(name, help=shows, description=f"{shows[0].upper()}{shows[1:]}.")
-        _add_options(parser, name)
+class Experiment(StrEnum):
+    """EXPERIMENTS, and all of them."""
+
+    table = "table"
+    bike = "bike"
+    mnist = "mnist"
+    fashion = "fashion"
+    all = "all"
 
 
-def _add_options(parser: argparse.ArgumentParser, name: str) -> None:
-    folder = Path("reproduced") if name == "all" else Path("reproduced", name)
-    parser.add_argument(
-        "--output", type=Path, default=folder, metavar="FOLDER", help="folder to write (default: %(default)s)"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace the folder of an earlier run")
-    parser.add_argument("--seed", type=int, default=0, help="seed of data, fits and orders (default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help="run a small version, whose fits are poor")
-    if name == "all":
-        does = (
-            "experiments with images that run at the same time, each on its share of the cores (default: %(default)s)"
-        )
-        parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), choices=(1, 2), help=does)
-    parser.set_defaults(run=_run, experiment=name)
+EPILOG = "\n\n".join(
+    [
+        "Experiments:",
+        *(f"    {name}: {shows}" for name, shows in EXPERIMENTS.items()),
+        "    all: each in a folder of its own",
+    ]
+)
 
 
-def _run(options: argparse.Namespace) -> None:
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("reproduce", epilog=EPILOG)(interruptible(reproduce))
+
+
+def reproduce(
+    experiment: Annotated[Experiment, typer.Argument(help="The experiment.", show_choices=True)],
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to write; reproduced/EXPERIMENT if left out.", metavar="FOLDER")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of an earlier run.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of data, fits and orders.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small version, whose fits are poor.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=2, help="With `all`: experiments with images that run at the same time.")
+    ] = None,
+) -> None:
+    """Run an experiment of the paper and write a folder of results."""
+    everything = experiment.value == "all"
+    if jobs is not None and not everything:
+        raise typer.BadParameter("--jobs goes with the experiment `all`.")
     with Extra("reproduce", "the experiments"):
         from gplens.experiments.run import run
-    folders = {options.experiment: options.output}
-    if options.experiment == "all":
-        folders = {name: options.output / name for name in EXPERIMENTS}
-    jobs = getattr(options, "jobs", 1)
-    run(folders, seed=options.seed, quick=options.quick, overwrite=options.overwrite, jobs=jobs)
+    folder = output or (Path("reproduced") if everything else Path("reproduced", experiment.value))
+    folders = {name: folder / name for name in EXPERIMENTS} if everything else {experiment.value: folder}
+    workers = jobs or (min(2, os.cpu_count() or 1) if everything else 1)
+    run(folders, seed=seed, quick=quick, overwrite=overwrite, jobs=workers)

@@ -108,10 +108,20 @@ def target_text(provenance: Any, output: str | None) -> str:
     return f"{called}, {name}" if name else called
 
 
+TABLES = {
+    "Mean": "the mean of {}",
+    "Sample": "the average over a background of {}",
+    "Rows": "a row for each input",
+    "Medoid": "the most central of {}",
+    "Nearest": "the nearest of {} with another outcome",
+}
+"""What baselines that are made from tables are in words, by the names of their classes."""
+
+
 def baseline_text(baseline: str) -> str:
     """What the attributions are relative to, from the repr of a baseline."""
-    if rows := re.fullmatch(r"(Mean|Sample)\(X with (\d+) rows?\)", baseline):
-        return f"the {'mean' if rows[1] == 'Mean' else 'average over a background'} of {int(rows[2]):,} rows"
+    if rows := re.fullmatch(r"(\w+)\(X0? with (\d+) rows?(, weighted)?\)", baseline):
+        return TABLES[rows[1]].format(f"{int(rows[2]):,} rows") if rows[1] in TABLES else baseline
     if given := re.fullmatch(r"Fixed\(([^,]+)\)", baseline):
         return f"an input of {given[1]} in every feature"
     given_rows = baseline.startswith("Fixed(")

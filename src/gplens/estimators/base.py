@@ -18,12 +18,16 @@ from gplens.adapters.encoders import Encoder
 from gplens.adapters.estimators import FittedEstimator
 from gplens.adapters.reading import read_host_likelihood
 from gplens.baselines import Inputs
+from gplens.baselines.given import check_keyword
 from gplens.columns.column_plan import ColumnPlan
+from gplens.estimators.estimator_card import Displayed
+from gplens.estimators.estimator_page import WithPage
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
 from gplens.estimators.linear_rivals import warn_if_beaten
 from gplens.estimators.parameters import Design, SharedParameters
+from gplens.estimators.representatives import representatives
 from gplens.estimators.scaling import Scaling, average, scaling_of
 from gplens.estimators.training.monitor import INTERRUPTED
 from gplens.estimators.training_tables import TrainingTable, read_rows
@@ -38,18 +42,22 @@ COMPARED = 8
 """Support points at which `posterior_` is compared with GPyTorch's own prediction."""
 
 
-class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
+class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
     Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`
-    evaluate), `columns_` (what is done with each column), `mean_input_` (the average row, for a baseline),
-    `training_summary_`, `n_features_in_`, `feature_names_in_`.
+    evaluate), `columns_` (what is done with each column), `background_` (training rows that stand for all, the
+    baseline if none is given), `mean_input_` (the average row, for another baseline), `training_summary_`,
+    `n_features_in_`, `feature_names_in_`.
     """
 
     model_: Any
     likelihood_: Any
     posterior_: Process
     columns_: ColumnPlan
+    background_: Inputs | None
+    """The baseline of explanations if none is given: representative training rows with their shares. None for a model
+    that was loaded from a folder of an older version."""
     mean_input_: NDArray[np.float64] | Inputs
     """A baseline: the average of the training rows, in the columns of the table if all are plain numbers."""
     training_summary_: dict[str, Any]
@@ -81,20 +89,22 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
     def explain(
         self,
         X: Any,
-        *,
+        *positional: Any,
         baseline: Any = None,
         target: Target | None = None,
         outputs: Any = None,
         rule: Rule | None = None,
         tolerance: float | None = None,
         uncertainty: Uncertainty | None = None,
-        support: bool = False,
+        support: bool | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Explanation:
         """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
 
-        The arguments are those of `gplens.explain`; `outputs` of a classifier are labels, names or positions.
+        The arguments are those of `gplens.explain`; `outputs` of a classifier are labels, names or positions. If the
+        baseline is left out, it is `background_`: the average over a few training rows that stand for all of them.
         """
+        check_keyword(positional)
         check_is_fitted(self)
         read_rows(self, X, reset=False)
         names, positions = getattr(self, "feature_names_in_", None), self._positions(outputs)
@@ -136,15 +146,6 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
             raise ValueError(f"expected a {cls.__name__}, got a {type(estimator).__name__} in {folder}.")
         return estimator
 
-    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        from gplens.estimators.estimator_card import describe_html
-
-        return describe_html(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """What IPython asks for first; scikit-learn's diagram would take the place of the table otherwise."""
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
     def _design(self, table: TrainingTable, *, shared: bool = True) -> tuple[Design, Scaling]:
         """The choices of a fit, and the scaling of its inputs."""
         sharing = table.plan.sharing
@@ -153,15 +154,18 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
 
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
         """Set the fitted attributes, and say so if the fit was interrupted."""
-        self._finish(fit, table.plan, average(table.X, table.weights))
+        scaling = scaling_of(self.scaling, table.X, table.plan.sharing, table.weights)
+        background = representatives(table.X, scaling, table.weights, fit.summary["seed"])
+        self._finish(fit, table.plan, average(table.X, table.weights), background)
         if fit.summary["stopped"] == INTERRUPTED:
             steps = fit.summary["steps"]
             warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
         else:
             warn_if_beaten(fit.summary)
 
-    def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"]) -> None:
+    def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"], background: Inputs | None) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
+        self.background_ = background
         self.model_, self.likelihood_, self.training_summary_ = fit.model, fit.likelihood, fit.summary
         self.columns_ = plan
         self.mean_input_ = mean.numpy() if plan.plain else Inputs(mean[None], "the average of the training rows")
@@ -173,6 +177,11 @@ class GPEstimator(FittedEstimator, SharedParameters, BaseEstimator):
         """How tables become inputs of the model; None before `fit`, and if all columns are plain numbers."""
         plan = getattr(self, "columns_", None)
         return None if plan is None or plan.plain else plan
+
+    @property
+    def default_baseline(self) -> Inputs | None:
+        """What `gplens.explain` takes for a baseline if none is given."""
+        return getattr(self, "background_", None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,17 @@ LONGEST = 100
 """Characters of the longest value that is shown."""
 
 
+class Displayed:
+    """The part of an estimator that a notebook shows."""
+
+    def _repr_html_(self) -> str:
+        return describe_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What IPython asks for first; scikit-learn's diagram would take the place of the table otherwise."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
 def describe_html(estimator: Any) -> str:
     """What a notebook shows of an estimator, fitted or not."""
     name, written = type(estimator).__name__, " ".join(repr(estimator).split())

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as from_bytes
 from torch import Tensor
 
+from gplens.baselines import Inputs
 from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.number import Number
 from gplens.columns.planning import from_json
@@ -30,6 +31,7 @@ from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
 from gplens.estimators.likelihoods import Logistic, LogPoisson, SquaredScale
 from gplens.estimators.regression import GPRegressor
+from gplens.estimators.representatives import kept_rows
 from gplens.estimators.saving import FORMAT, JSON, VERSION
 from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
 from gplens.estimators.variance_regression import GPVarianceRegressor
@@ -130,8 +132,19 @@ def _fill(estimator: Any, header: dict[str, Any], tensors: dict[str, Tensor]) ->
         state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
         module.load_state_dict(state)
         module.eval().requires_grad_(False)
-    estimator._finish(Fit(model, likelihood, header["training"]), plan, tensors["mean_input"])
+    background = _background(tensors, len(plan.inputs))
+    estimator._finish(Fit(model, likelihood, header["training"]), plan, tensors["mean_input"], background)
     return estimator
+
+
+def _background(tensors: dict[str, Tensor], inputs: int) -> Inputs | None:
+    """The rows that the model keeps for a baseline; folders of older versions have none."""
+    if "background" not in tensors:
+        return None
+    rows, shares = tensors["background"], tensors["background_weights"]
+    if rows.shape[1:] != (inputs,) or shares.shape != rows.shape[:1]:
+        raise DamageError(f"whose background of shape {tuple(rows.shape)} does not fit {inputs} inputs and its weights")
+    return kept_rows(rows, shares)
 
 
 def _likelihood(name: str, tensors: dict[str, Tensor]) -> gpytorch.likelihoods.Likelihood:

@@ -56,6 +56,8 @@ def _tensors(estimator: GPEstimator) -> dict[str, Tensor]:
         if isinstance(model.likelihood, FixedNoiseGaussianLikelihood):
             tensors["noise"] = model.likelihood.noise
     mean = estimator.mean_input_
+    if (background := estimator.default_baseline) is not None and background.weights is not None:
+        tensors |= {"background": background.values, "background_weights": background.weights}
     tensors["mean_input"] = mean.values[0] if isinstance(mean, Inputs) else torch.from_numpy(mean)
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 

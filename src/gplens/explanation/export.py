@@ -14,23 +14,28 @@ if TYPE_CHECKING:
     import shap
 
 
-def to_frame(explanation: Explanation) -> Any:
+def to_frame(explanation: Explanation, level: float) -> Any:
     """Long form, a row for each input, output and feature, in the library that the inputs came in; else in pandas."""
-    import narwhals
-
-    backend: Any = explanation.frame_backend or "pandas"
-    try:
-        frame = narwhals.from_dict(_columns(explanation), backend=backend).to_native()
-    except ModuleNotFoundError as cause:
-        raise ImportError(
-            f"expected {backend} to be installed for to_frame(), got no module {cause.name}. Run pip install {backend}."
-        ) from cause
-    if explanation.labels.rows is not None and backend == "pandas":
+    frame = frame_of(_columns(explanation, level), explanation.frame_backend)
+    if explanation.labels.rows is not None and explanation.frame_backend in (None, "pandas"):
         frame.index = [explanation.labels.rows[i] for i in frame["row"]]
     return frame
 
 
-def _columns(e: Explanation) -> dict[str, Any]:
+def frame_of(columns: dict[str, Any], backend: str | None) -> Any:
+    """Columns as a frame of a library; of pandas if None."""
+    import narwhals
+
+    library: Any = backend or "pandas"
+    try:
+        return narwhals.from_dict(columns, backend=library).to_native()
+    except ModuleNotFoundError as cause:
+        raise ImportError(
+            f"expected {library} to be installed for to_frame(), got no module {cause.name}. Run pip install {library}."
+        ) from cause
+
+
+def _columns(e: Explanation, level: float) -> dict[str, Any]:
     b, d, c = len(e), len(e.feature_names), 1 if e.output_names is None else len(e.output_names)
     row, output, feature = (grid.flatten() for grid in torch.meshgrid(*map(torch.arange, (b, c, d)), indexing="ij"))
     columns: dict[str, Any] = {"row": row.numpy()}
@@ -49,6 +54,10 @@ def _columns(e: Explanation) -> dict[str, Any]:
     for name in ("std", "std_error", "error", "standard_error"):
         if (values := getattr(e, name)) is not None:
             columns[name] = values.flatten().numpy()
+    if e.spread is not None and e.spread.has_interval:
+        bounds = (*e.interval(level), e.probability_positive())
+        for name, values in zip(("lower", "upper", "probability_positive"), bounds, strict=True):
+            columns[name] = values.flatten().numpy()
     for name in ("prediction", "baseline_prediction", "gap"):
         by_output = getattr(e, name)
         columns[name] = (by_output[row] if by_output.ndim == 1 else by_output[row, output]).numpy()
@@ -65,9 +74,9 @@ def to_shap(explanation: Explanation, level: float) -> "shap.Explanation":
         ) from cause
     e = explanation
     has_interval = e.spread is not None and e.spread.has_interval
-    lower, upper = map(_outputs_last, e.interval(level)) if has_interval else (None, None)
+    lower, upper = map(outputs_last, e.interval(level)) if has_interval else (None, None)
     return shap.Explanation(
-        values=_outputs_last(e.values),
+        values=outputs_last(e.values),
         base_values=e.baseline_prediction.numpy(),
         data=e.inputs.numpy(),
         display_data=_display(e),
@@ -88,5 +97,6 @@ def _display(e: Explanation) -> NDArray[Any] | None:
     return display
 
 
-def _outputs_last(values: Float[Tensor, "b *c d"]) -> NDArray[np.float64]:
+def outputs_last(values: Float[Tensor, "b *c d"]) -> NDArray[np.float64]:
+    """(b, d), or (b, d, c)."""
     return (values.mT if values.ndim == 3 else values).numpy()

@@ -14,13 +14,18 @@ from gplens.explanation.provenance import Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
 from gplens.explanation.storage import DamageError, pack, unpack, write
+from gplens.explanation.support import Support
 
 FORMAT = "gplens explanation"
-VERSION = 2
-"""Version 1 has no checksum. Its files are read, with a warning."""
+VERSION = 3
+"""Version 1 has no checksum. Its files are read, with a warning. Version 2 knows of the support only where it is, and
+nothing of weights and deviations over a background."""
 OF_SPREAD = {"std": "std", "std_error": "std_error", "covariance": "covariance", "draws": "draws"}
 OF_SPREAD |= {"spread_error": "error", "spread_converged": "converged"}
 """Names of the spread's tensors in a file, and in the spread."""
+OF_SUPPORT = {"support": "along", "support_prior_part": "prior_part", "support_data_part": "data_part"}
+OF_SUPPORT |= {"support_distance": "distance", "support_baseline_std": "baseline_std"}
+"""The same for the support."""
 CODES = {"inputs": "input_codes", "baseline": "baseline_codes"}
 """Names of the codes of labels in a file, by their part of the labels."""
 
@@ -39,12 +44,16 @@ def save(explanation: Explanation, path: Path) -> None:
         "row_names": labels.rows,
         "words": {name: None if part is None else part.words for name, part in texts.items()},
         "joint_draws": spread is None or spread.joint_draws,
+        "across_rows": spread is not None and spread.across_rows,
         "gaussian": spread is not None and spread.gaussian,
         "provenance": asdict(explanation.provenance),
     }
     tensors = explanation.tensors()
     if spread is not None:
         tensors |= {name: spread.tensors()[field] for name, field in OF_SPREAD.items() if field in spread.tensors()}
+    if explanation.support is not None:
+        of_support = explanation.support.tensors()
+        tensors |= {name: of_support[field] for name, field in OF_SUPPORT.items() if field in of_support}
     tensors |= {name: part.codes for name, part in texts.items() if part is not None}
     write(path, pack(header, tensors))
 
@@ -76,24 +85,29 @@ def load(path: Path) -> Explanation:
 def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanation:
     """The parts of a file put together, after a check that all are there and of the right kind and shape."""
     of_spread = {field: tensors.pop(name) for name, field in OF_SPREAD.items() if name in tensors}
+    support: dict[str, Any] = {field: tensors.pop(name) for name, field in OF_SUPPORT.items() if name in tensors}
     try:
         provenance: dict[str, Any] = {**header["provenance"], "notes": tuple(header["provenance"]["notes"])}
         names = {name: header[name] for name in ("feature_names", "output_names")}
         parts: dict[str, Any] = {name: None if given is None else tuple(given) for name, given in names.items()}
         parts |= {"background": header["background"], "frame_backend": header.get("frame_backend")}
         flags = {name: header[name] for name in ("joint_draws", "gaussian")}
+        flags["across_rows"] = header.get("across_rows", False)  # files of earlier versions have none
         parts["labels"] = _read_labels(header, tensors)
     except (AttributeError, KeyError, TypeError) as cause:
         raise DamageError(f"whose header lacks a part, or has one of another kind ({cause})") from cause
     spread: dict[str, Any] = {"std": None, **of_spread, **flags}
-    parts |= {"error": None, "converged": None, **tensors, "spread": None}
+    parts |= {"error": None, "converged": None, **tensors, "spread": None, "support": None}
     _check_parts(Provenance, provenance)
     parts["provenance"] = Provenance(**provenance)
     _check_parts(Spread, spread)
+    if support:
+        _check_parts(Support, support)
     _check_parts(Explanation, parts)
-    _check_shapes({**_types(Spread, spread), **_types(Explanation, parts)})
+    _check_shapes({**_types(Spread, spread), **_types(Support, support), **_types(Explanation, parts)})
     _check_lengths(parts)
-    return Explanation(**{**parts, "spread": Spread(**spread) if of_spread else None})
+    both = {"spread": Spread(**spread) if of_spread else None, "support": Support(**support) if support else None}
+    return Explanation(**{**parts, **both})
 
 
 def _read_labels(header: dict[str, Any], tensors: dict[str, Tensor]) -> Labels:

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.adapters.labels import Labels
+from gplens.explanation.inferred import Inferred
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.selection import (
     group_columns,
@@ -20,15 +21,16 @@ from gplens.explanation.selection import (
 )
 from gplens.explanation.shown import Shown
 from gplens.explanation.spread import Spread
+from gplens.explanation.support import Support
 
 BY_ROW = frozenset(["values", "prediction", "baseline_prediction", "gap", "error", "standard_error", "background_std"])
-BY_ROW |= {"nodes", "converged", "inputs", "support"}
-"""The fields with one entry for each input, besides the spread."""
+BY_ROW |= {"nodes", "converged", "inputs"}
+"""The fields with one entry for each input, besides the spread and the support."""
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation(Shown):
+class Explanation(Inferred, Shown):
     """Attributions of b predictions to d features, with an axis of outputs for a model that has several.
 
     For every input and output:  values.sum(-1) = prediction - baseline_prediction + gap  (4.4).
@@ -65,43 +67,12 @@ class Explanation(Shown):
     """Monte Carlo error of every value, if draws were unavoidable; else None."""
     spread: Spread | None = None
     """How sure the model is of each attribution; None unless asked for with explain(uncertainty=...)."""
-    support: Float[Tensor, "b p"] | None = None
-    """1 - v/k at evenly spaced points of each path from t = 0 to 1: 1 where the data determine the latent function, 0
-    where it is the prior's. The least of several latent functions; None unless asked for with explain(support=True)."""
+    support: Support | None = None
+    """How far the data determine the model along each path; None unless asked for with explain(support=True)."""
     frame_backend: str | None = None
     """The library of the frame that the inputs came in ("pandas", "polars", ...), in which `to_frame` answers."""
     labels: Labels = Labels()
     """Names of the rows, and texts of inputs that are no numbers: `labels.input_text(i, k)`."""
-
-    @property
-    def std(self) -> Float[Tensor, "b *c d"] | None:
-        """Posterior standard deviation of every attribution; None unless asked for."""
-        return None if self.spread is None else self.spread.std
-
-    @property
-    def std_error(self) -> Float[Tensor, "b *c d"] | None:
-        """Monte Carlo error of `std`; None if it is exact."""
-        return None if self.spread is None else self.spread.std_error
-
-    @property
-    def covariance(self) -> Float[Tensor, "b *c d d"] | None:
-        """Posterior covariance of the attributions of an output; None unless asked for."""
-        return None if self.spread is None else self.spread.covariance
-
-    @property
-    def draws(self) -> Float[Tensor, "b draws *c d"] | None:
-        """Posterior draws of the attributions; None unless asked for."""
-        return None if self.spread is None else self.spread.draws
-
-    @property
-    def joint_draws(self) -> bool:
-        """Whether the attributions of a draw belong together."""
-        return self.spread is None or self.spread.joint_draws
-
-    @property
-    def gaussian(self) -> bool:
-        """Whether the spread is exactly Gaussian."""
-        return self.spread is not None and self.spread.gaussian
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -114,6 +85,7 @@ class Explanation(Shown):
         chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items() if name in BY_ROW}
         chosen["baseline"] = self.baseline if self.background else self.baseline[rows]
         chosen["labels"] = self.labels.of_rows(rows, background=self.background)
+        chosen["support"] = None if self.support is None else self.support.rows(rows)
         return replace(self, **chosen, spread=None if self.spread is None else self.spread.rows(rows))
 
     def group(self, groups: Mapping[str, Sequence[str]]) -> "Explanation":
@@ -137,6 +109,7 @@ class Explanation(Shown):
             baseline=single_members(self.baseline, columns),
             feature_names=tuple(columns),
             spread=None if self.spread is None else self.spread.group(list(columns.values())),
+            support=None if self.support is None else self.support.group(columns),
         )
 
     def contrast(self, a: SupportsIndex | str, b: SupportsIndex | str) -> "Explanation":
@@ -150,30 +123,9 @@ class Explanation(Shown):
         parts: dict[str, Any] = {name: tensors[name][:, i] + sign * tensors[name][:, j] for name, sign in signed}
         target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
         parts["spread"] = None if self.spread is None else self.spread.contrast(i, j)
+        parts["support"] = None if self.support is None else self.support.contrast(i, j)
         parts["background_std"] = None  # the two vary together, as their deviations do not say
         return replace(self, **parts, output_names=None, provenance=replace(self.provenance, target=target))
-
-    def interval(self, level: float = 0.9) -> tuple[Float[Tensor, "b *c d"], Float[Tensor, "b *c d"]]:
-        """Lower and upper ends of the central posterior interval of every attribution."""
-        return self._spread().interval(self.values, level)
-
-    def probability_positive(self) -> Float[Tensor, "b *c d"]:
-        """The posterior probability that an attribution is above zero."""
-        return self._spread().probability_positive(self.values)
-
-    def probability_larger(self, feature_a: str, feature_b: str) -> Float[Tensor, "b *c"]:
-        """The posterior probability that |attribution of feature_a| > |attribution of feature_b|."""
-        for name in (feature_a, feature_b):
-            if name not in self.feature_names:
-                raise ValueError(f"expected a feature of {list(self.feature_names)}, got {name!r}.")
-        return self._spread().probability_larger(*map(self.feature_names.index, (feature_a, feature_b)))
-
-    def rank_probabilities(self) -> Float[Tensor, "b *c d d"]:
-        """The posterior probability that feature k has the r-th largest |attribution|, at [..., k, r]."""
-        return self._spread().rank_probabilities()
-
-    def _spread(self) -> Spread:
-        return Spread(None) if self.spread is None else self.spread
 
     def tensors(self) -> dict[str, Tensor]:
         """The fields that are tensors, by name; not those of the spread."""

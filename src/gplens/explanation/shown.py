@@ -26,6 +26,27 @@ class Shown:
 
         return draw(self, level=level, unit=unit, ax=ax)
 
+    def to_page(
+        self: Any,
+        path: str | Path,
+        *,
+        model: Any = None,
+        likelihood: Any = None,
+        data: Any = None,
+        targets: Any = None,
+        title: str | None = None,
+        level: float = 0.9,
+    ) -> Path:
+        """Write one HTML file with a report and, for many models, a live what-if; it needs no server and no network.
+
+        `model` is the one that was explained, `data` a table whose ranges and histograms stand behind the sliders,
+        `targets` what was observed. `gplens.page.write` has all options, and docs/PAGE.md says what the page shows.
+        """
+        from gplens.page import write
+
+        about = {"model": model, "likelihood": likelihood, "data": data, "targets": targets}
+        return write(self, path, **about, title=title, level=level)
+
     def __repr__(self: Any) -> str:
         from gplens.explanation.text import describe
 
@@ -36,11 +57,15 @@ class Shown:
 
         return describe_html(self)
 
-    def to_frame(self: Any) -> Any:
-        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas."""
+    def to_frame(self: Any, *, level: float = 0.9) -> Any:
+        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas.
+
+        Where the posterior of the attributions is known, `lower` and `upper` are the ends of the central interval of
+        probability `level`, and `probability_positive` is that of an attribution above zero.
+        """
         from gplens.explanation.export import to_frame
 
-        return to_frame(self)
+        return to_frame(self, level)
 
     def to_shap(self: Any, *, level: float = 0.9) -> "shap.Explanation":
         """For shap's plots: values, base values, data and names.

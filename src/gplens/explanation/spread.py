@@ -9,10 +9,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
+from gplens.explanation.sizes import probability_larger, rank_probabilities, rank_shares
 from gplens.lines.units import power_of_two, quotient
 
 Values = Float[Tensor, "b *c d"]
-ASK_FOR_DRAWS = "Pass explain(uncertainty=gplens.Samples(1000, seed=0))."
+ASK_FOR_DRAWS = "Pass explain(uncertainty=True) or explain(uncertainty=gplens.Samples(1000, seed=0))."
 
 
 @final
@@ -33,6 +34,8 @@ class Spread:
     """Posterior draws of the attributions; None unless asked for."""
     joint_draws: bool = True
     """Whether the attributions of a draw belong together, rather than each being drawn on its own."""
+    across_rows: bool = False
+    """Whether the draws of different inputs belong together: draw s of all inputs is of one posterior function."""
     gaussian: bool = False
     """Whether the attributions are exactly Gaussian: those of a latent function, or through the identity link."""
     converged: Bool[Tensor, " b"] | None = None
@@ -124,16 +127,22 @@ class Spread:
         std = self._gaussian_std("the probability of a sign")
         return torch.where(std > 0, torch.special.ndtr(values / std), (values > 0).to(std.dtype))
 
-    def probability_larger(self, a: int, b: int) -> Float[Tensor, "b *c"]:
-        """P(|IG_a| > |IG_b|)."""
+    def probability_larger(self, values: Values, a: int, b: int) -> Float[Tensor, "b *c"]:
+        """P(|IG_a| > |IG_b|): counted in joint draws, or exact for a joint Gaussian  (5.23)."""
+        if self.covariance is not None and self.gaussian:
+            return probability_larger(values[..., [a, b]], self.covariance[..., [a, b], :][..., [a, b]])
         sizes = self._joint_draws("a comparison of two attributions").abs()
         return (sizes[..., a] > sizes[..., b]).to(sizes.dtype).mean(1)
 
-    def rank_probabilities(self) -> Float[Tensor, "b *c d d"]:
-        """P(feature k has the r-th largest |IG|), at [..., k, r]."""
+    def rank_probabilities(self, values: Values) -> tuple[Float[Tensor, "b *c d d"], float]:
+        """P(feature k has the r-th largest |IG|), at [..., k, r], and the largest standard error."""
+        if self.covariance is not None and self.gaussian:
+            return rank_probabilities(values, self.covariance)
         draws = self._joint_draws("a ranking")
-        ranks = draws.abs().argsort(dim=-1, descending=True).argsort(dim=-1)
-        return torch.nn.functional.one_hot(ranks, draws.shape[-1]).to(draws.dtype).mean(1)
+        sizes = draws.abs().movedim(1, -2)
+        shares = rank_shares(sizes.flatten(0, -3)).unflatten(0, sizes.shape[:-2])
+        variance = float((shares * (1 - shares)).max()) if shares.numel() else 0.0
+        return shares, (variance / draws.shape[1]) ** 0.5
 
     def _gaussian_std(self, what: str) -> Values:
         if self.std is None or not self.gaussian:
@@ -145,7 +154,11 @@ class Spread:
 
     def _joint_draws(self, what: str) -> Float[Tensor, "b draws *c d"]:
         if self.draws is None or not self.joint_draws:
-            raise ValueError(f"expected joint draws of the attributions for {what}, got none. {ASK_FOR_DRAWS}")
+            raise ValueError(
+                f"expected joint draws of the attributions for {what}, got none. {ASK_FOR_DRAWS} The covariance that "
+                "gplens.Full() computes is enough where attributions are Gaussian, which "
+                f"{'these are' if self.gaussian else 'those through a link are not'}."
+            )
         return self.draws
 
 

@@ -21,13 +21,14 @@ def describe(explanation: Explanation) -> str:
     outputs = "" if e.output_names is None else f", {_count(len(e.output_names), 'output')}"
     head = f"Explanation of {_count(len(e), 'input')}{outputs}, {_count(len(e.feature_names), 'feature')}: "
     target = p.target if p.output is None else f"{p.target}, {p.output},"
-    head += f"{target} of {p.model} relative to {p.baseline}"
+    head += f"{target} of {p.model} relative to {p.baseline}{'' if e.std is None else ', +- 1 sd'}"
     if len(e) == 0:
         return head
     tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
     path = "" if p.path is None else f"  {p.path}"
-    return "\n".join(part for part in (head, *tables, more, quality(e), path) if part)
+    support = "" if e.support is None else f"  {e.support.describe()}"
+    return "\n".join(part for part in (head, *tables, more, _background(e), quality(e), support, path) if part)
 
 
 def _shown_output(e: Explanation, i: int) -> int | None:
@@ -62,6 +63,15 @@ def _given(e: Explanation, i: int, k: int) -> str:
     return f"= {text}" if text is not None else "" if isnan(number) else f"= {number:.6g}"
 
 
+def _background(e: Explanation) -> str:
+    """How much attributions differ between the rows of a background."""
+    if e.background_std is None or bool(e.background_std.isnan().all()):
+        return ""
+    deviations = e.background_std.nan_to_num().reshape(-1, len(e.feature_names)).amax(0)  # NaN for later groups
+    k = int(deviations.argmax())
+    return f"  over the rows of the background {e.feature_names[k]} varies most, by +- {float(deviations[k]):.3g}"
+
+
 def quality(e: Explanation) -> str:
     """How well the numbers add up, and whether they converged."""
     parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
@@ -70,10 +80,6 @@ def quality(e: Explanation) -> str:
     if e.standard_error is not None:
         parts.append(f"largest Monte Carlo standard error {float(e.standard_error.max()):.1e}")
     parts.append(f"{_range(e.nodes)} path nodes")
-    if e.support is not None:
-        row, node = divmod(int(e.support.argmin()), e.support.shape[1])
-        at = f"t = {node / (e.support.shape[1] - 1):.2f}" + ("" if len(e) == 1 else f" of input {row}")
-        parts.append(f"least support {float(e.support[row, node]):.2f} at {at}")
     of_spread = None if e.spread is None else e.spread.converged
     for what, converged in (("", e.converged), ("STANDARD DEVIATIONS ", of_spread)):
         if converged is not None and not bool(converged.all()):

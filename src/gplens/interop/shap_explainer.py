@@ -1,55 +1,142 @@
-"""shap's `explainer(X)` call, with the exact attributions of a Gaussian process behind it."""
+"""shap's explainer, as its users call it, with the exact attributions of a Gaussian process behind it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, final
 
-from gplens.baselines import as_baseline
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gplens.adapters.reading import Reading, read
+from gplens.baselines import Baseline, Sample, as_baseline
 from gplens.explain import explain
-from gplens.rules import Rule
+from gplens.explanation.export import outputs_last
+from gplens.explanation.result import Explanation
+from gplens.rules import GaussLegendre, Rule
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     import shap
+    from matplotlib.axes import Axes
 
 
 @final
 class Explainer:
-    """`explainer = Explainer(model, baseline=...)`, then `shap.plots.beeswarm(explainer(X))`.
+    """`explainer = Explainer(model, background)`, then `explainer(X)` or `explainer.shap_values(X)`.
 
-    The options are those of gplens.explain. `level` is the probability of the bounds, which uncertainty= gives.
+    The other options are those of gplens.explain. `level` is the probability of the bounds, which uncertainty= gives.
+
+    Args:
+        model: what gplens.explain takes.
+        background: a table of several rows, over which attributions are averaged, as in shap.
+        masker: the same as a `shap.maskers.Independent`, or a table.
+        baseline: what gplens.explain takes, in the place of a background.
     """
 
     def __init__(
         self,
         model: Any,
+        background: Any = None,
         *,
-        baseline: Any,
+        masker: Any = None,
+        baseline: Any = None,
         likelihood: Any = None,
         target: Target | None = None,
         outputs: SupportsIndex | str | Sequence[SupportsIndex | str] | None = None,
         rule: Rule | None = None,
         tolerance: float | None = None,
-        uncertainty: Uncertainty | None = None,
+        uncertainty: Uncertainty | bool | None = None,
         feature_names: Sequence[str] | None = None,
         level: float = 0.9,
     ) -> None:
-        self.model, self.baseline, self.likelihood, self.target = model, as_baseline(baseline), likelihood, target
-        self.outputs, self.rule, self.tolerance, self.uncertainty = outputs, rule, tolerance, uncertainty
+        named = {"background": background, "masker": masker, "baseline": baseline}
+        given = [name for name, value in named.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError(f"expected one of background, masker and baseline, got {' and '.join(given)}.")
+        table = background if masker is None else masker
+        self.baseline = as_baseline(baseline) if table is None else _background(table)
+        self.model, self.likelihood, self.target, self.outputs = model, likelihood, target, outputs
+        self.rule, self.tolerance, self.uncertainty = rule, tolerance, uncertainty
         self.feature_names, self.level = feature_names, level
 
     def __call__(self, X: Any) -> "shap.Explanation":
         """The attributions of a table of inputs, as a shap.Explanation."""
-        explanation = explain(
+        return self.explain(X).to_shap(level=self.level)
+
+    def shap_values(self, X: Any) -> NDArray[np.float64]:
+        """The attributions as an array: (rows, features), or (rows, features, outputs) for several outputs."""
+        return outputs_last(self.explain(X).values)
+
+    @property
+    def expected_value(self) -> Any:
+        """The prediction that attributions start from: a number, or an array with one for each output.
+
+        Raises:
+            ValueError: the baseline differs from row to row; `explainer(X).base_values` has them.
+        """
+        explanation = self._explain(self._any_row(), GaussLegendre(1))
+        starts = explanation.baseline_prediction[0]
+        return float(starts) if starts.ndim == 0 else starts.numpy()
+
+    def explain(self, X: Any) -> Explanation:
+        """The same as an Explanation of gplens, for gplens.plots, error bars, groups and contrasts."""
+        return self._explain(X, self.rule, self.uncertainty)
+
+    def _explain(self, X: Any, rule: Rule | None, uncertainty: Uncertainty | bool | None = None) -> Explanation:
+        return explain(
             self.model,
             X,
             baseline=self.baseline,
             likelihood=self.likelihood,
             target=self.target,
             outputs=self.outputs,
-            rule=self.rule,
+            rule=rule,
             tolerance=self.tolerance,
-            uncertainty=self.uncertainty,
+            uncertainty=uncertainty,
             feature_names=self.feature_names,
         )
-        return explanation.to_shap(level=self.level)
+
+    def _any_row(self) -> Any:
+        """An input, for what depends on the baseline alone."""
+        if isinstance(self.baseline, Sample):
+            return self.baseline.given.raw[:1]
+        reading = self.model if isinstance(self.model, Reading) else read(self.model, self.likelihood)
+        row = torch.zeros(1, reading.process.features, dtype=torch.float64)
+        try:
+            self.baseline.rows(row)
+        except ValueError as cause:
+            raise ValueError(
+                f"expected a baseline that all rows share for expected_value, got {self.baseline!r}; use "
+                "explainer(X).base_values, which has the base value of every row."
+            ) from cause
+        return row
+
+
+def _background(table: Any) -> Baseline:
+    """The rows of a table, of shap's masker of independent features, or of what shap.kmeans returned."""
+    if isinstance(table, Baseline):
+        return table
+    kind, module = type(table).__name__, type(table).__module__.partition(".")[0]
+    if module != "shap":
+        return as_baseline(table) if np.ndim(table) < 2 else Sample(table)
+    weights = getattr(table, "weights", None)
+    if kind not in ("Independent", "DenseData") or (weights is not None and np.ptp(weights) > 0):
+        raise TypeError(
+            "expected a table, shap.sample(X, 100) or shap.maskers.Independent(X) as the background, got shap's "
+            f"{kind}{'' if weights is None else ' with different weights'}, which is not an average over equal rows."
+        )
+    return Sample(table.data)
+
+
+def relabel(ax: "Axes", *, unit: str = "") -> "Axes":
+    """Name the axis of a plot of shap after what it shows: Integrated Gradients are no Shapley values.
+
+    `gplens.shap.relabel(shap.plots.beeswarm(explainer(X), show=False), unit="bikes")`.
+    """
+    for axis in (ax.xaxis, ax.yaxis):
+        label = axis.get_label_text()
+        if "SHAP value" in label:
+            plain = label.replace(" (impact on model output)", "").replace("SHAP value", "attribution")
+            axis.set_label_text(f"{plain} ({unit})" if unit else plain)
+    return ax

@@ -37,6 +37,9 @@ BAR = 0.7
 BOUND = "± 1 sd at most (the mean of the rows' deviations)"
 """sd(mean_i |a_i|) <= mean_i sd(a_i): a deviation is a norm, and | | does not stretch. Equal if rows move together."""
 
+NOISY = "; above the end of a bar where attributions are mostly uncertain"
+"""E |a| > |E a|."""
+
 
 def bar(
     explanation: Attributions,
@@ -49,15 +52,15 @@ def bar(
 ) -> Axes:
     """The attributions of one input with their intervals; of several inputs, the mean |attribution| of each feature.
 
-    Whiskers of a mean are an upper bound of its standard deviation: attributions of different inputs are correlated,
-    and an explanation does not hold how.
+    Attributions of different inputs are correlated. After Samples(count, seed, across_rows=True) the whiskers of a mean
+    are its posterior interval, as in `explanation.importance()`; else an upper bound of its standard deviation.
 
     Args:
         explanation: what `gplens.explain` returned.
         output: the number or name of an output of several; the four with the largest attributions, beside each other,
             if None.
         top: features that have a bar of their own; the others share one.
-        level: the probability of the intervals of one input.
+        level: the probability of the intervals.
         unit: of the prediction, for the axis.
         ax: axes to draw on; those of a new figure if None.
     """
@@ -106,7 +109,7 @@ def _signed(e: Attributions, j: int | None, columns: tuple[list[int], ...], leve
 
 
 def _mean_sizes(e: Attributions, j: int | None, columns: tuple[list[int], ...], level: float) -> Marks:
-    """One row of mean sizes with the bound of their deviations. Sizes of others add up, and so do their bounds."""
+    """One row of mean sizes with their intervals, or the bound of their deviations. Sizes of others add up."""
     own = marks(e, j, slice(None), tuple([k] for group in columns for k in group), level)
     places = np.cumsum([0, *map(len, columns)])[:-1]
     names = [
@@ -115,6 +118,14 @@ def _mean_sizes(e: Attributions, j: int | None, columns: tuple[list[int], ...], 
     values = np.add.reduceat(np.abs(own.values).mean(0), places)[None]
     if own.std is None:
         return Marks(tuple(names), columns, values, None, None, None, "")
+    if e.spread.across_rows and e.spread.draws is not None:
+        drawn = of_output(e.spread.draws, j, 2).abs().mean(0)  # J of every posterior function  (5.24)
+        sizes = torch.stack([drawn[:, group].sum(1) for group in columns], dim=1)
+        tails = torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=sizes.dtype)
+        low, high = torch.quantile(sizes, tails, dim=0).numpy()
+        above = NOISY if bool((low > values[0]).any()) else ""
+        interval = f"{100 * level:g} % intervals, joint over the inputs{above}"
+        return Marks(tuple(names), columns, values, sizes.std(0)[None].numpy(), low[None], high[None], interval)
     std = np.add.reduceat(own.std.mean(0), places)[None]
     return Marks(tuple(names), columns, values, std, np.maximum(values - std, 0), values + std, BOUND)
 

@@ -115,12 +115,12 @@ def removed(e: Attributions, explained: Explained, j: int | None, rows: list[int
 def _replaced(e: Attributions, explained: Explained, row: int, free: Tensor, states: Tensor) -> Float[Tensor, " s"]:
     """T of an input with some of the free features set to the baseline, on average over a background."""
     baselines = e.baseline if e.background else e.baseline[row : row + 1]
-    total = torch.zeros(len(states), dtype=e.inputs.dtype)
-    for baseline in baselines:
+    total, weights = torch.zeros(len(states), dtype=e.inputs.dtype), e.baseline_weights
+    for i, baseline in enumerate(baselines):
         points = e.inputs[row].repeat(len(states), 1)
         points[:, free] = torch.where(states, baseline[free], e.inputs[row, free])
-        total += explained(points)
-    return total / len(baselines)
+        total += explained(points) * (1 / len(baselines) if weights is None else weights[i])
+    return total
 
 
 def curves(ax: Axes, removal: Removal) -> None:

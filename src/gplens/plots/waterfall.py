@@ -67,7 +67,7 @@ def waterfall(
     draw_steps(ax, shown, start, end, labels=["baseline", *step_labels(e, shown, row), "prediction"])
     ax.set_xlabel(axis_label("prediction", unit))
     if e.support is not None:
-        draw_support(strip_below(ax), e.support[row])
+        draw_support(strip_below(ax), e.support.along[row])
     sd = "" if shown.std is None else "± 1 sd in numbers, "
     write_title(ax, *titles(e, j, row, sd + shown.caption))
     return ax

@@ -5,14 +5,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line
+from gplens.processes.curved import Curved
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
 from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
-NODES = 33
-"""Points of a path at which the support is evaluated."""
 BLOCK = 64
 """The most paths at once."""
 
@@ -23,6 +22,8 @@ def prior_variance(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, "
         return (process.kernel.diagonal(X) + process.jitter)[:, None].expand(-1, process.latents)
     if isinstance(process, Transformed):
         return prior_variance(process.base, process.map(X))
+    if isinstance(process, Curved):
+        return prior_variance(process.base, process.phi(X))
     if isinstance(process, Mix):
         base = prior_variance(process.base, X)
         return None if base is None else base @ process.weights.T**2 + process.jitter  # (1.8)
@@ -48,23 +49,15 @@ def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None
 
 
 def support_of_rows(
-    process: Process, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
-) -> Float[Tensor, "b p"]:
-    """The support along the path of each input: the least of the latent functions, the mean over a background.
-
-    Raises:
-        ValueError: the process does not say its prior variance.
-    """
-    t, b = torch.linspace(0, 1, NODES, dtype=X.dtype), max(1, BLOCK // baselines.shape[1])
-    starts = baselines.expand(len(X), -1, -1)
-    blocks = [X.new_empty(0, NODES)]
+    process: Process, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], t: Float[Tensor, " p"]
+) -> Float[Tensor, "b s p"] | None:
+    """The least support of the latent functions at the places t of each path; None where the prior is not known."""
+    b, starts = max(1, BLOCK // baselines.shape[1]), baselines.expand(len(X), -1, -1)
+    blocks = [X.new_empty(0, baselines.shape[1], len(t))]
     for x, x0 in zip(X.split(b), starts.split(b), strict=True):
         line = Line(x0.flatten(0, 1), (x[:, None] - x0).flatten(0, 1), t.expand(x0.shape[0] * x0.shape[1], -1))
         support = support_along(process, line)
         if support is None:
-            raise ValueError(
-                f"expected a process with a known prior variance for support=True, got a {type(process).__name__}, "
-                "which has none. Explain it without support=."
-            )
-        blocks.append(support.amin(1).unflatten(0, x0.shape[:2]).mean(1))
+            return None
+        blocks.append(support.amin(1).unflatten(0, x0.shape[:2]))
     return torch.cat(blocks)

@@ -100,12 +100,14 @@ class Samples(Uncertainty):
 
     The draws of an input are joint over features and outputs, and their exact covariance is computed too.
     `joint=False` draws each attribution on its own, which is all that an interval needs, and costs much less for
-    hundreds of features.
+    hundreds of features. With `across_rows=True` draw s of all inputs is of one posterior function, as
+    `explanation.importance()` needs it: some hundred inputs, whose paths are drawn together (MATH 5.24).
     """
 
     count: int
     seed: int
     joint: bool = True
+    across_rows: bool = field(default=False, kw_only=True)
 
     @property
     def covariances(self) -> bool:
@@ -119,9 +121,18 @@ class Samples(Uncertainty):
             raise ValueError(f"Samples: expected a whole number seed from 0 to 2^62, got {self.seed!r}.")
         if not isinstance(self.joint, bool | np.bool_):
             raise TypeError(f"Samples: expected joint=True or joint=False, got joint={self.joint!r}.")
+        if not isinstance(self.across_rows, bool | np.bool_):
+            raise TypeError(f"Samples: expected across_rows=True or False, got across_rows={self.across_rows!r}.")
+        if self.across_rows and not self.joint:
+            raise ValueError(
+                "Samples: expected joint=True with across_rows=True, got joint=False; draws of one posterior function "
+                "are joint over features too."
+            )
 
     def plain(self) -> "Samples":
-        return Samples(operator.index(self.count), operator.index(self.seed), bool(self.joint))
+        return Samples(
+            operator.index(self.count), operator.index(self.seed), bool(self.joint), across_rows=bool(self.across_rows)
+        )
 
 
 def _check_tolerance(request: Uncertainty, tolerance: Any) -> None:

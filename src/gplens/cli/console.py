@@ -1,0 +1,68 @@
+"""What commands print: results on standard output, progress and remarks on standard error."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+PAUSE = 10.0
+"""Seconds between two lines of progress where standard error is no terminal."""
+
+
+def say(text: str) -> None:
+    """Print a result on standard output."""
+    Console(highlight=False, soft_wrap=True, markup=False).print(text)
+
+
+def remark(text: str) -> None:
+    """Print what is being done on standard error."""
+    Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(text)
+
+
+def show_table(title: str, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print a table on standard output; the second column coloured by what it says."""
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in header:
+        table.add_column(name, overflow="fold")
+    colours = {"pass": "[green]pass[/]", "FAIL": "[bold red]FAIL[/]"}
+    for first, second, *rest in rows:
+        table.add_row(first, colours.get(second, second), *rest)
+    Console(highlight=False).print(table)
+
+
+@final
+class Rows:
+    """Progress in rows: a bar with rows per second on a terminal, else a line now and then."""
+
+    def __init__(self, progress: Progress, task: TaskID, total: int) -> None:
+        self.progress, self.task, self.total = progress, task, total
+        self.done = self.fresh = 0
+        self.began = self.said = monotonic()
+
+    @property
+    def rate(self) -> float:
+        """Rows of this run per second."""
+        return self.fresh / max(monotonic() - self.began, 1e-9)
+
+    def advance(self, count: int, resumed: bool) -> None:
+        """Some rows more are done, by this run or by a former one."""
+        self.done += count
+        self.fresh += 0 if resumed else count
+        rate = f"{self.rate:,.0f} rows/s" if self.fresh else ""
+        self.progress.update(self.task, completed=self.done, total=max(self.total, self.done), rate=rate)
+        if not self.progress.console.is_terminal and monotonic() - self.said > PAUSE:
+            self.said = monotonic()
+            remark(f"{self.done:,} of about {self.total:,} rows, {rate}")
+
+
+@contextmanager
+def progress_in_rows(label: str, total: int) -> Iterator[Rows]:
+    """A progress bar on standard error while the block runs."""
+    console = Console(stderr=True)
+    bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    with Progress(*bar, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
+        yield Rows(progress, progress.add_task(label, total=total, rate=""), total)

@@ -1,0 +1,105 @@
+"""`gplens demo`: a model of a year of bike rentals, three hours explained with error bars, and their pictures."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from gplens.cli.console import remark, say
+from gplens.cli.interruption import interruptible
+
+FOLDER = Path("gplens-demo")
+TYPICAL = 7172, "Monday, 31 October 2011, 11:00, a clear autumn day"
+"""The baseline: an hour with about as many bikes as the median hour."""
+HOURS = {
+    "rush_hour": (6603, "Friday, 7 October 2011, 17:00, the way home on a warm day"),
+    "rainy_morning": (1885, "Thursday, 24 March 2011, 8:00, the way to work in the rain"),
+    "winter_night": (28, "Sunday, 2 January 2011, 4:00"),
+}
+"""Contrasting hours, by the names of their pictures."""
+COLUMNS = ("month", "hour", "working_day", "weather", "temperature", "humidity", "wind_speed")
+SHOWN = 150
+"""The hours of the pictures of many hours."""
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo")(interruptible(demo))
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the pictures, the model and the table.")] = FOLDER,
+) -> None:
+    """Fit a model to a year of bike rentals, explain three contrasting hours, and draw them.
+
+    It takes less than a minute. The folder then holds the pictures, the table as bikes.csv and the model, to try the
+    other commands on.
+    """
+    import pyarrow
+    from pyarrow import csv
+
+    from gplens.datasets import bike_sharing
+
+    began, data = perf_counter(), bike_sharing(kaggle=False)
+    out.mkdir(parents=True, exist_ok=True)
+    table = pyarrow.table({name: data.column(name).numpy() for name in COLUMNS})
+    counts = data.y.numpy()
+    csv.write_csv(table.append_column("count", pyarrow.array(counts)), out / "bikes.csv")
+    remark(
+        f"Fitting a Gaussian process for counts to {len(counts):,} hours of bike rentals in Washington, D.C., 2011 ..."
+    )
+    model = _fitted(table, counts)
+    model.save(out / "model")
+    pictures = [_explained(model, table, counts, out / f"{name}.png", *hour) for name, hour in HOURS.items()]
+    remark(f"Explaining {SHOWN} more hours ...")
+    pictures += _of_many(model, table, out)
+    say("Pictures:\n" + "\n".join(f"  {picture}: {shows}" for picture, shows in pictures))
+    say(f"\nDone in {perf_counter() - began:.0f} s. The table and the model are there too; go on with:")
+    say(f"  gplens plot {out}/model {out}/bikes.csv --row 100 --baseline row:{TYPICAL[0]} --out picture.png")
+    say(f"  gplens explain {out}/model {out}/bikes.csv --rows 1000 --out attributions.parquet")
+    say(f"  gplens verify {out}/model {out}/bikes.csv")
+
+
+def _fitted(table: Any, counts: Any) -> Any:
+    from gplens.columns import Cyclic
+    from gplens.estimators import GPCountRegressor
+
+    cyclic = {"hour": Cyclic(24), "month": Cyclic(12)}
+    return GPCountRegressor(columns=cyclic, inducing_points=100, random_state=0).fit(table, counts)
+
+
+def _explained(model: Any, table: Any, counts: Any, picture: Path, row: int, hour: str) -> tuple[Path, str]:
+    """Print the explanation of one hour, and draw it."""
+    from gplens import Samples
+    from gplens.plots import waterfall
+
+    explanation = model.explain(
+        table.slice(row, 1), baseline=table.slice(TYPICAL[0], 1), uncertainty=Samples(1000, seed=0), support=True
+    )
+    say(f"\n{hour}: {counts[row]:.0f} bikes were rented. The baseline is {TYPICAL[1]}.")
+    say(str(explanation))
+    _write(waterfall(explanation, unit="bikes per hour"), picture)
+    return picture, f"{hour}, with 90 % intervals"
+
+
+def _of_many(model: Any, table: Any, out: Path) -> list[tuple[Path, str]]:
+    """Draw many hours at once."""
+    from gplens import Diagonal
+    from gplens.plots import beeswarm, scatter
+
+    rows = list(range(0, table.num_rows, table.num_rows // SHOWN))[:SHOWN]
+    many = model.explain(table.take(rows), baseline=table.slice(TYPICAL[0], 1), uncertainty=Diagonal())
+    every, hour = out / "many_hours.png", out / "hour_of_day.png"
+    _write(beeswarm(many, unit="bikes per hour"), every)
+    _write(scatter(many, "hour", colour_by="working_day", unit="bikes per hour"), hour)
+    return [
+        (every, f"attributions of {SHOWN} hours"),
+        (hour, "what the hour of the day does, on working days and others"),
+    ]
+
+
+def _write(axes: Any, picture: Path) -> None:
+    from gplens.plots.canvas import root_figure
+
+    root_figure(axes).savefig(picture, dpi=130)

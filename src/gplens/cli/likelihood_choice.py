@@ -1,0 +1,48 @@
+"""Which likelihood suits a target, and why."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow
+from pyarrow import types
+
+FEW = 10
+"""The most different whole numbers that are taken for labels."""
+REPEATS = 5
+"""The least number of rows for each of them, on average."""
+SCORES = {
+    "gaussian": "R2, 1 is perfect, 0 is the mean of the target",
+    "counts": "fraction of the Poisson deviance explained, 1 is perfect, 0 is the mean of the target",
+    "classes": "accuracy",
+}
+"""Likelihoods by name, and what the score of their estimator is."""
+
+
+class Choice(NamedTuple):
+    """A likelihood and the reason for it, as the end of a sentence."""
+
+    likelihood: str
+    reason: str
+
+
+def choose(target: pyarrow.ChunkedArray) -> Choice:
+    """The likelihood for a target without missing entries.
+
+    Texts, booleans and few whole numbers are classes, other whole numbers of zero or more are counts, the rest is
+    Gaussian.
+    """
+    kind = target.type
+    if types.is_boolean(kind):
+        return Choice("classes", "it is true or false")
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        return Choice("classes", f"it is of type {kind}")
+    numbers = target.cast(pyarrow.float64()).to_numpy()
+    different, rows = len(np.unique(numbers)), len(numbers)
+    if not bool(np.all(numbers == np.round(numbers))):
+        return Choice("gaussian", "it has numbers that are not whole")
+    if different <= 2 or (different <= FEW and different * REPEATS <= rows):
+        return Choice("classes", f"it has {different} different whole numbers in {rows:,} rows")
+    low, high = numbers.min(), numbers.max()
+    if low >= 0:
+        return Choice("counts", f"it has whole numbers from {low:g} to {high:g}")
+    return Choice("gaussian", f"it has numbers below zero, from {low:g}")

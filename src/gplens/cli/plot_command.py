@@ -1,0 +1,131 @@
+"""`gplens plot MODEL DATA --out PICTURE`: a picture of one row, or of many."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gplens.cli.console import say
+from gplens.cli.explain_command import BASELINE, TARGET, named_baseline
+from gplens.cli.interruption import interruptible
+
+EPILOG = """Examples:
+
+    gplens plot model bikes.csv --row 3 --out picture.png
+
+    gplens plot model bikes.csv --kind beeswarm --rows 200 --out all.png
+
+    gplens plot model bikes.csv --kind scatter --feature hour --colour-by working_day --out hour.svg
+
+    gplens plot model bikes.csv --kind path --row 3 --baseline row:1 --unit bikes --out path.png
+"""
+ENDINGS = (".png", ".svg", ".pdf")
+ONE_ROW = ("waterfall", "path", "uncertainty")
+
+
+class Kind(StrEnum):
+    """The plots of gplens.plots that need no picture of pixels."""
+
+    auto = "auto"
+    waterfall = "waterfall"
+    bar = "bar"
+    beeswarm = "beeswarm"
+    scatter = "scatter"
+    path = "path"
+    ablation = "ablation"
+    uncertainty = "uncertainty"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plot", epilog=EPILOG)(interruptible(plot))
+
+
+def plot(
+    model: Annotated[Path, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns of the model.")],
+    out: Annotated[Path, typer.Option(help=f"Picture to write: {', '.join(ENDINGS)}.")],
+    kind: Annotated[
+        Kind, typer.Option(help="auto is a waterfall of one row and a beeswarm or bars of many.")
+    ] = Kind.auto,
+    row: Annotated[int | None, typer.Option(min=0, help="The row of DATA, the first being 0.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows, evenly spaced, where no row is given.")] = 200,
+    baseline: Annotated[str, typer.Option(help=f"What attributions are relative to: {BASELINE}")] = "mean",
+    target: Annotated[str, typer.Option(help=f"What is explained: {TARGET}")] = "response",
+    output: Annotated[str | None, typer.Option(help="The class, for a model of several.")] = None,
+    feature: Annotated[str | None, typer.Option(help="With --kind scatter: the feature.")] = None,
+    colour_by: Annotated[
+        str | None, typer.Option(help="With --kind scatter: the feature that colours the marks.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="Unit of the prediction, for the axis.")] = "",
+    uncertainty: Annotated[bool, typer.Option(help="Draw error bars.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that exists.")] = False,
+) -> None:
+    """Draw attributions with their error bars, as gplens.plots does."""
+    check_picture(out, overwrite=overwrite)
+    from gplens.batch.batch_options import Options, baseline_of, outputs_of, target_of
+    from gplens.cli.model_tables import explain_inputs, one_row, spaced_rows
+    from gplens.estimators import load
+
+    chosen = kind.value
+    if chosen in ONE_ROW and row is None:
+        raise typer.BadParameter(f"--kind {chosen} draws one row: add --row NUMBER.")
+    if (chosen == "scatter") != (feature is not None):
+        raise typer.BadParameter("--kind scatter and --feature NAME go together.")
+    if chosen == "uncertainty":
+        target, uncertainty = "epistemic", False
+    options = Options(baseline=named_baseline(baseline, model, data), target=target)
+    estimator = load(model)
+    wanted = None if output is None else outputs_of((output,), estimator)
+    table = spaced_rows(estimator, data, rows) if row is None else one_row(estimator, data, row)
+    relative_to = baseline_of(options.baseline, estimator)
+    explained: Any = estimator
+    if chosen == "path" and estimator.encoder is not None:
+        explained, explanation = explain_inputs(estimator, table, relative_to, target_of(target), wanted)
+    else:
+        request = _request(chosen, one=row is not None) if uncertainty else None
+        explanation = estimator.explain(
+            table, baseline=relative_to, target=target_of(target), outputs=wanted, uncertainty=request
+        )
+    axes = _drawn(chosen, explanation, explained, feature, colour_by, unit, target)
+    from gplens.plots.canvas import root_figure
+
+    root_figure(axes).savefig(out, dpi=150)
+    say(f"{out}")
+
+
+def check_picture(path: Path, *, overwrite: bool) -> None:
+    """Refuse a picture that exists, or that could not be written. Called before the work."""
+    from gplens.batch.output import check_folder_of
+
+    if path.suffix.lower() not in ENDINGS:
+        raise ValueError(f"expected --out with a name that ends in {', '.join(ENDINGS)}, got {path}.")
+    check_folder_of(path)
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            f"expected a new file, got {path}, which exists; choose another --out, or add --overwrite."
+        )
+
+
+def _request(kind: str, *, one: bool) -> Any:
+    import gplens
+
+    if kind == "bar" or (kind == "auto" and not one):
+        return gplens.Full()  # bars are means over rows
+    return gplens.Samples(1000, seed=0, joint=True) if one else gplens.Diagonal()
+
+
+def _drawn(
+    kind: str, explanation: Any, model: Any, feature: str | None, colour_by: str | None, unit: str, target: str
+) -> Any:
+    from gplens import plots
+    from gplens.batch.batch_options import target_of
+
+    if kind == "auto":
+        return plots.draw(explanation, unit=unit)
+    if kind in ("path", "ablation"):
+        return getattr(plots, kind)(explanation, model, unit=unit, target=target_of(target))
+    if kind == "scatter" and feature is not None:
+        return plots.scatter(explanation, feature, colour_by=colour_by, unit=unit)
+    return getattr(plots, kind)(explanation, unit=unit)

@@ -1,0 +1,104 @@
+"""How far the data determine the model along the paths of an explanation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, final
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from gplens.explanation.selection import sum_groups
+from gplens.lines.units import quotient
+
+
+class SupportWarning(UserWarning):
+    """The model is mostly its prior somewhere between a baseline and an input."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Support:
+    """1 - v/k along each path (1.15): 1 where the data determine the latent function, 0 where it is the prior's.
+
+    Of several latent functions the least; the average over a background.
+    """
+
+    along: Float[Tensor, "b p"]
+    """At evenly spaced points of each path, from the baseline, t = 0, to the input, t = 1."""
+    prior_part: Float[Tensor, "b *c d"] | None = None
+    """The part of each attribution that is collected where the support is below 1/2 (4.13), in units of the prediction;
+    None if it is not known."""
+    data_part: Float[Tensor, "b *c d"] | None = None
+    """The rest of each attribution."""
+    distance: Float[Tensor, " b"] | None = None
+    """The distance of the baseline to the nearest support point, in lengthscales (1.16); None if it is not known."""
+    baseline_std: Float[Tensor, "b *c"] | None = None
+    """The posterior standard deviation of the prediction at the baseline; None if it is not known."""
+
+    def __len__(self) -> int:
+        return len(self.along)
+
+    @property
+    def minimum(self) -> Float[Tensor, " b"]:
+        """The least support on each path."""
+        return self.along.amin(1)
+
+    @property
+    def place(self) -> Float[Tensor, " b"]:
+        """Where it is: t from 0, the baseline, to 1, the input."""
+        return self.along.argmin(1).to(self.along.dtype) / (self.along.shape[1] - 1)
+
+    @property
+    def prior_share(self) -> Float[Tensor, "b *c d"] | None:
+        """|prior part| / (|prior part| + |data part|) of each attribution, from 0 to 1  (4.14)."""
+        if self.prior_part is None or self.data_part is None:
+            return None
+        return quotient(self.prior_part.abs(), self.prior_part.abs() + self.data_part.abs())
+
+    @property
+    def total_prior_share(self) -> Float[Tensor, "b *c"] | None:
+        """The same of all attributions of an input together: sums of sizes over the features."""
+        if self.prior_part is None or self.data_part is None:
+            return None
+        prior = self.prior_part.abs().sum(-1)
+        return quotient(prior, prior + self.data_part.abs().sum(-1))
+
+    def squeezed(self) -> "Support":
+        """Without the axis of a single output."""
+        by_output = {name: getattr(self, name) for name in ("prior_part", "data_part", "baseline_std")}
+        return replace(self, **{name: None if part is None else part[:, 0] for name, part in by_output.items()})
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The fields that are known, by name."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+    def rows(self, rows: Int[Tensor, " r"]) -> "Support":
+        """That of some of the inputs."""
+        chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items()}
+        return replace(self, **chosen)
+
+    def group(self, columns: Mapping[str, list[int]]) -> "Support":
+        """Parts of attributions of groups of features, added up."""
+        if self.prior_part is None or self.data_part is None:
+            return self
+        prior, data = (sum_groups(part, columns) for part in (self.prior_part, self.data_part))
+        return replace(self, prior_part=prior, data_part=data)
+
+    def contrast(self, i: int, j: int) -> "Support":
+        """That of output i less output j. The deviation of the difference is not known."""
+        if self.prior_part is None or self.data_part is None:
+            return replace(self, baseline_std=None)
+        prior, data = (part[:, i] - part[:, j] for part in (self.prior_part, self.data_part))
+        return replace(self, prior_part=prior, data_part=data, baseline_std=None)
+
+    def describe(self) -> str:
+        """The least support and where it is, the share of attributions, and how far the baseline is from the data."""
+        row, most = int(self.minimum.argmin()), "at most " if len(self) > 1 else ""
+        of_input = f" of input {row}" if len(self) > 1 else ""
+        parts = [f"least support {float(self.minimum[row]):.2f} at t = {float(self.place[row]):.2f}{of_input}"]
+        if (shares := self.total_prior_share) is not None:
+            parts.append(f"{most}{100 * float(shares.max()):.0f} % of the attributions from where it is below 1/2")
+        if self.distance is not None:
+            parts.append(f"baseline {most}{float(self.distance.max()):.2g} lengthscales from the data")
+        return ", ".join(parts)

@@ -1,0 +1,82 @@
+// Charts by Observable Plot, in the colours of the page. Every chart is an image with a text that says what it shows.
+import { numberText, signedText } from "./columns.js";
+
+export const RAISES = "var(--raises)";
+export const LOWERS = "var(--lowers)";
+export const QUIET = "var(--quiet)";
+export const INK = "var(--ink)";
+
+/** A chart with its description for those who do not see it. */
+export function drawn(options, label) {
+  const chart = Plot.plot({ ...options, style: { background: "none", color: "inherit", fontSize: "12px", overflow: "visible" } });
+  for (const group of chart.querySelectorAll("g[aria-label]")) group.removeAttribute("aria-label"); // parts of one image
+  chart.setAttribute("role", "img");
+  chart.setAttribute("aria-label", label);
+  return chart;
+}
+
+/** A long name with its end replaced by dots. */
+export function shortened(text, most) {
+  const letters = Array.from(text);
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+}
+
+/** Labels of a band axis: the position keeps equal names apart. */
+export function bandLabels(bars, most) {
+  return (i) => shortened(bars[i].label, most);
+}
+
+/** Room for the labels of bars, of so many letters at most. */
+export function labelMargin(bars, letters) {
+  return 14 + 6.4 * Math.min(letters, Math.max(...bars.map((bar) => Array.from(bar.label).length)));
+}
+
+/** The largest bars in their order, and the sum of the others. */
+export function largest(bars, most) {
+  const sorted = [...bars].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  if (sorted.length <= most) return sorted;
+  const rest = sorted.slice(most - 1);
+  const value = rest.reduce((sum, bar) => sum + bar.value, 0);
+  return [...sorted.slice(0, most - 1), { label: `${rest.length} others`, value, low: null, high: null }];
+}
+
+/** From the baseline to the prediction, a bar for each feature, with whiskers where they are known. */
+export function waterfall(bars, start, end, width, { from, to }) {
+  const most = 16, shown = largest(bars, most), steps = [];
+  let at = start;
+  for (const bar of shown) {
+    const whisker = bar.low === null ? null : [at + bar.low, at + bar.high];
+    steps.push({ ...bar, x1: at, x2: at + bar.value, whisker });
+    at += bar.value;
+  }
+  const rows = [{ label: from, end: start }, ...steps, { label: to, end }];
+  const letters = Math.max(16, Math.min(30, Math.floor(width / 22))), margin = labelMargin(rows, letters);
+  const indexed = rows.map((row, i) => ({ ...row, i }));
+  const moving = indexed.filter((row) => row.end === undefined);
+  const ends = indexed.flatMap((row) => (row.end === undefined ? [row.x1, row.x2, ...(row.whisker ?? [])] : [row.end]));
+  const pad = 0.14 * (Math.max(...ends) - Math.min(...ends) || 1);
+  return drawn({
+    width,
+    height: 34 + 25 * rows.length,
+    marginLeft: margin,
+    marginRight: 14,
+    marginTop: 4,
+    marginBottom: 28,
+    x: { domain: [Math.min(...ends) - pad, Math.max(...ends) + pad], ticks: Math.max(3, Math.floor(width / 110)), label: null, tickFormat: axisNumber },
+    y: { domain: indexed.map((row) => row.i), tickFormat: bandLabels(rows, letters), tickSize: 0, label: null, padding: 0.28 },
+    marks: [
+      Plot.gridX({ ticks: Math.max(3, Math.floor(width / 110)), stroke: QUIET, strokeOpacity: 0.25 }),
+      Plot.ruleX([start], { stroke: QUIET, strokeDasharray: "3 3" }),
+      Plot.barX(moving, { x1: "x1", x2: "x2", y: "i", fill: (row) => (row.value >= 0 ? RAISES : LOWERS), rx: 2 }),
+      Plot.ruleY(moving.filter((row) => row.whisker), { x1: (row) => row.whisker[0], x2: (row) => row.whisker[1], y: "i", stroke: INK, strokeWidth: 1.4 }),
+      Plot.tickX(moving.filter((row) => row.whisker).flatMap((row) => row.whisker.map((x) => ({ x, i: row.i }))), { x: "x", y: "i", stroke: INK, strokeWidth: 1.4, inset: 4 }),
+      Plot.dot(indexed.filter((row) => row.end !== undefined), { x: "end", y: "i", fill: INK, r: 4.5, symbol: "diamond2" }),
+      Plot.text(indexed.filter((row) => row.end !== undefined), { x: "end", y: "i", text: (row) => numberText(row.end), dx: 9, textAnchor: "start", fill: INK, fontWeight: 600, stroke: "var(--paper)", strokeWidth: 4 }),
+      Plot.text(moving, { x: (row) => Math.max(row.x1, row.x2, ...(row.whisker ?? [])), y: "i", text: (row) => signedText(row.value), dx: 6, textAnchor: "start", fill: INK, stroke: "var(--paper)", strokeWidth: 4 }),
+    ],
+  }, `Waterfall from ${numberText(start)} to ${numberText(end)}: ${shown.map((bar) => `${bar.label} ${signedText(bar.value)}`).join(", ")}.`);
+}
+
+export function axisNumber(value) {
+  return numberText(value);
+}

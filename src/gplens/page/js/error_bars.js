@@ -1,0 +1,98 @@
+// Posterior deviations of the attributions of columns through a link of one latent function (MATH 5.1, 5.2, 5.19).
+import { dot, matrixTimes } from "./arrays.js";
+import { gaussLegendre } from "./gauss.js";
+import { pairMoments } from "./pair_moments.js";
+
+/** Everything at one node of the path: k, A k, m, v, and the derivatives in the direction of each column. */
+function nodeAt(part, c, x, d, sets) {
+  const { m, v } = part.at(x, { gradient: true });
+  const columns = Array.from({ length: sets.count }, () => new Float64Array(part.n));
+  const diagonal = new Float64Array(part.d), mk = new Float64Array(sets.count), vk = new Float64Array(sets.count);
+  part.kernel.diagonal(x, diagonal);
+  const { weight } = part.means[c];
+  for (let j = 0; j < part.d; j++) {
+    if (d[j] === 0) continue;
+    const S = sets.of[j], own = columns[S];
+    for (let i = 0, at = j * part.n; i < part.n; i++, at++) own[i] += d[j] * part.G[at];
+    vk[S] += d[j] * diagonal[j];
+    if (weight) mk[S] += d[j] * weight[j];
+  }
+  columns.forEach((own, S) => {
+    mk[S] += dot(own, part.beta[c]);
+    vk[S] -= 2 * dot(own, part.Ak[c]);
+  });
+  return { x: Float64Array.from(x), m: m[c], v: v[c], mk, vk, k: part.k.slice(), Ak: part.Ak[c].slice(), columns };
+}
+
+/** Vectors u_r with sum_r u_r u_r' = H, by Cholesky with pivots; H is a matrix of second moments. */
+function factors(H, Q) {
+  const rest = H.map((row) => row.slice()), found = [], trace = rest.reduce((s, row, q) => s + row[q], 0);
+  for (let r = 0; r < Q; r++) {
+    let pivot = 0;
+    for (let q = 1; q < Q; q++) if (rest[q][q] > rest[pivot][pivot]) pivot = q;
+    if (!(rest[pivot][pivot] > 1e-9 * trace)) break;
+    const root = Math.sqrt(rest[pivot][pivot]), u = rest.map((row) => row[pivot] / root);
+    for (let q = 0; q < Q; q++) for (let p = 0; p < Q; p++) rest[q][p] -= u[q] * u[p];
+    found.push(u);
+  }
+  return found;
+}
+
+/**
+ * The standard deviation of the attribution of every column; null where the moments of pairs are not known.
+ * Nodes are those of a Gauss rule. The kernel between two nodes has a ridge where they meet if it is a Matern kernel:
+ * its part of the linear case is integrated on both sides of the ridge.
+ */
+export function deviations(part, c, link, x0, x, sets, count) {
+  const { t, w } = gaussLegendre(count), d = x.map((value, j) => value - x0[j]);
+  const at = (s) => x.map((_, j) => x0[j] + s * d[j]);
+  const nodes = Array.from(t, (s) => nodeAt(part, c, at(s), d, sets));
+  const E = pairMoments(link, nodes.map((node) => node.m), nodes.map((node) => node.v));
+  if (E === null) return null;
+  const variance = new Float64Array(sets.count);
+  const H = nodes.map(() => new Float64Array(count));
+  const slopes = nodes.map((node) => link.moments(node.m, node.v));
+  for (let q = 0; q < count; q++) {
+    for (let p = 0; p <= q; p++) {
+      const a = nodes[q], b = nodes[p], prior = part.kernel.pair(a.x, b.x, d, sets);
+      const cov = q === p ? a.v : prior.k - dot(a.k, b.Ak), e = E(q, p, cov), weight = w[q] * w[p] * (q === p ? 1 : 2);
+      H[q][p] = H[p][q] = w[q] * w[p] * e.E11;
+      for (let S = 0; S < sets.count; S++) {
+        const mk = a.mk[S], ml = b.mk[S], vk = a.vk[S], vl = b.vk[S];
+        let sum = -(slopes[q][1] * mk + 0.5 * slopes[q][2] * vk) * (slopes[p][1] * ml + 0.5 * slopes[p][2] * vl);
+        sum += e.E11 * mk * ml + (link.linear ? 0 : e.E11 * prior.both[S]);
+        if (!link.linear) {
+          const ck = prior.left[S] - dot(a.columns[S], b.Ak), cl = prior.right[S] - dot(b.columns[S], a.Ak); // (5.13)
+          sum += 0.5 * (e.E12 * mk * vl + e.E21 * vk * ml) + 0.25 * e.E22 * vk * vl;
+          sum += e.E21 * mk * cl + e.E12 * ck * ml + 0.5 * (e.E31 * vk * cl + e.E13 * ck * vl) + e.E22 * ck * cl; // (5.1)
+        }
+        variance[S] += weight * sum;
+      }
+    }
+  }
+  if (link.linear) addPrior(variance, part, x0, d, sets, count, link.scale * link.scale);
+  subtractFitted(variance, part.A[c], nodes, factors(H, count), sets);
+  return variance.map((value) => Math.sqrt(Math.max(value, 0)));
+}
+
+/** int int d_S d_S' k over the triangle s < t, twice: no ridge inside. */
+function addPrior(variance, part, x0, d, sets, count, factor) {
+  const { t, w } = gaussLegendre(2 * count), at = (s) => x0.map((value, j) => value + s * d[j]);
+  t.forEach((s, q) => t.forEach((u, p) => {
+    const { both } = part.kernel.pair(at(s), at(s * u), d, sets);
+    for (let S = 0; S < sets.count; S++) variance[S] += 2 * factor * w[q] * w[p] * s * both[S];
+  }));
+}
+
+/** sum_qp H_qp G_q A G_p for every column, a product with A for each factor of H. */
+function subtractFitted(variance, A, nodes, roots, sets) {
+  const n = nodes[0].k.length, g = new Float64Array(n), Ag = new Float64Array(n);
+  for (const u of roots) {
+    for (let S = 0; S < sets.count; S++) {
+      g.fill(0);
+      nodes.forEach((node, q) => { for (let i = 0; i < n; i++) g[i] += u[q] * node.columns[S][i]; });
+      if (g.every((value) => value === 0)) continue;
+      variance[S] -= dot(g, matrixTimes(A, g, Ag));
+    }
+  }
+}

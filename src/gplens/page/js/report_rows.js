@@ -1,0 +1,97 @@
+// The data of the report: rows with their entries, predictions and attributions.
+import { decodeFloats } from "./arrays.js";
+import { numberText } from "./columns.js";
+
+/** A table of entries: texts where there are any, else numbers. */
+class Table {
+  constructor({ numbers, words, codes }, columns) {
+    this.numbers = decodeFloats(numbers);
+    Object.assign(this, { words, codes, columns });
+  }
+
+  number(row, k) {
+    return this.numbers[row * this.columns + k];
+  }
+
+  text(row, k) {
+    const code = this.codes ? this.codes[row][k] : -1;
+    if (code >= 0) return this.words[code];
+    const number = this.number(row, k);
+    return Number.isNaN(number) ? "" : numberText(number);
+  }
+}
+
+export class ReportRows {
+  constructor(report) {
+    const d = report.features.length;
+    this.report = report;
+    this.features = report.features;
+    this.outputs = report.outputs ?? [null];
+    this.count = report.numbers.length;
+    for (const name of ["values", "low", "high", "prediction", "start", "gap", "error", "prior_share"]) {
+      this[name] = report[name] === null ? null : decodeFloats(report[name]);
+    }
+    this.inputs = new Table(report.inputs, d);
+    this.origin = report.origin ? new Table(report.origin, d) : null;
+  }
+
+  name(row) {
+    const number = this.report.numbers[row];
+    const name = this.report.names ? this.report.names[row] : String(number);
+    return /^\d+$/.test(name) ? `row ${name}` : name;
+  }
+
+  predictionOf(row, output) {
+    return this.prediction[row * this.outputs.length + output];
+  }
+
+  startOf(row, output) {
+    return this.start[row * this.outputs.length + output];
+  }
+
+  /** The share of the attributions that is collected where the data say little; NaN if it is not known (4.14). */
+  priorShare(row, output) {
+    return this.prior_share ? this.prior_share[row * this.outputs.length + output] : NaN;
+  }
+
+  /** The output with the largest prediction. */
+  likeliest(row) {
+    let best = 0;
+    for (let o = 1; o < this.outputs.length; o++) if (this.predictionOf(row, o) > this.predictionOf(row, best)) best = o;
+    return best;
+  }
+
+  /** The attribution of a feature with the ends of its interval, or null ends. */
+  mark(row, output, k) {
+    const at = (row * this.outputs.length + output) * this.features.length + k;
+    const low = this.low ? this.low[at] : NaN, high = this.high ? this.high[at] : NaN;
+    const known = Number.isFinite(low) && Number.isFinite(high);
+    return { value: this.values[at], low: known ? low : null, high: known ? high : null };
+  }
+
+  /** The bars of a row: of an output, or of the contrast with another one, which has no whiskers. */
+  bars(row, output, against = null) {
+    return this.features.map((name, k) => {
+      const entry = this.inputs.text(row, k), label = entry === "" ? name : `${name} = ${entry}`;
+      const mark = this.mark(row, output, k);
+      if (against === null) return { name, label, ...mark };
+      return { name, label, value: mark.value - this.mark(row, against, k).value, low: null, high: null };
+    });
+  }
+
+  /** How far a prediction is from what was observed: a difference, or 1 - P(the observed class). NaN if unknown. */
+  mistake(row) {
+    const { targets } = this.report;
+    if (!targets || targets[row] === null) return NaN;
+    const target = targets[row];
+    if (typeof target === "number" && this.outputs.length === 1) return target - this.predictionOf(row, 0);
+    const names = this.outputs.map((name) => String(name)), place = names.findIndex((name) => name === String(target) || name === `class ${target}`);
+    return place < 0 ? NaN : 1 - this.predictionOf(row, place);
+  }
+
+  /** What a search looks at. */
+  words(row) {
+    const entries = this.features.map((name, k) => `${name} = ${this.inputs.text(row, k)}`);
+    return [this.name(row), ...entries].join("\n").toLowerCase();
+  }
+}

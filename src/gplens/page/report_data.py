@@ -1,0 +1,135 @@
+"""What the report shows of an explanation, as JSON: rows, attributions with intervals, quality, origin."""
+
+import platform
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gplens.display.marks import Attributions, marks
+from gplens.display.wording import baseline_text, target_text
+from gplens.page.packing import finite, floats
+
+MOST_ROWS = 1000
+"""Rows that a page carries; of more a sample is taken."""
+
+
+def sampled_rows(count: int, most: int = MOST_ROWS) -> Tensor:
+    """The rows that the page carries: all, or a sample that depends on their number alone."""
+    if count <= most:
+        return torch.arange(count)
+    return torch.randperm(count, generator=torch.Generator().manual_seed(0))[:most].sort().values
+
+
+def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[str, Any]:
+    """The report of the given rows of an explanation."""
+    e, p = explanation, explanation.provenance
+    part = e[rows]
+    return {
+        "title": target_text(p, None),
+        "baseline": baseline_text(p.baseline),
+        "background": e.background,
+        "features": list(e.feature_names),
+        "outputs": None if e.output_names is None else list(e.output_names),
+        "total": len(e),
+        "numbers": rows.tolist(),
+        "names": None if part.labels.rows is None else [str(name) for name in part.labels.rows],
+        "prediction": floats(part.prediction),
+        "start": floats(part.baseline_prediction),
+        "gap": floats(part.gap),
+        "error": None if part.error is None else floats(part.error.flatten(1).amax(1)),
+        "nodes": part.nodes.tolist(),
+        "converged": None if part.converged is None else part.converged.tolist(),
+        **_support(part),
+        "inputs": _entries(part.inputs, part.labels.inputs),
+        "origin": None if e.background else _entries(part.baseline[:1], part.labels.baseline),
+        "one_baseline": not e.background and bool((_same(e.baseline) | e.baseline.isnan()).all()),
+        "targets": None if targets is None else _targets(targets, rows),
+        **_marks(part, level),
+        "level": level,
+        "quality": _quality(e),
+        "facts": _facts(e),
+    }
+
+
+def _support(part: Any) -> dict[str, Any]:
+    """How far the data determine the model along each path, and at the baseline of the first row."""
+    known = part.support
+    if known is None:
+        return {"support": None, "prior_share": None, "distance": None, "baseline_std": None}
+    share, std = known.total_prior_share, known.baseline_std
+    return {
+        "support": [[round(s, 4) for s in row] for row in known.along.tolist()],
+        "prior_share": None if share is None else floats(share),
+        "distance": None if known.distance is None else finite(known.distance[0]),
+        "baseline_std": None if std is None else [finite(s) for s in std[0].reshape(-1)],
+    }
+
+
+def _same(baseline: Tensor) -> Tensor:
+    return baseline == baseline[:1]
+
+
+def _entries(numbers: Tensor, texts: Any) -> dict[str, Any]:
+    """A table: numbers, and texts where there are any."""
+    codes = None if texts is None else texts.codes[: len(numbers)].tolist()
+    return {"numbers": floats(numbers), "words": [] if texts is None else list(texts.words), "codes": codes}
+
+
+def _targets(targets: Any, rows: Tensor) -> list[Any]:
+    """What was observed, as numbers or texts."""
+    observed = np.asarray(targets)[rows.numpy()]
+    return [finite(y) if isinstance(y, float | int) else str(y) for y in observed.tolist()]
+
+
+def _marks(part: Attributions, level: float) -> dict[str, Any]:
+    """Attributions (rows, outputs, features) and the ends of their intervals."""
+    columns = tuple([k] for k in range(len(part.feature_names)))
+    outputs = [None] if part.output_names is None else list(range(len(part.output_names)))
+    found = [marks(part, j, slice(None), columns, level) for j in outputs]
+    low = [f.low for f in found if f.low is not None]
+    high = [f.high for f in found if f.high is not None]
+    return {
+        "values": floats(np.stack([f.values for f in found], axis=1)),
+        "low": floats(np.stack(low, axis=1)) if low else None,
+        "high": floats(np.stack(high, axis=1)) if high else None,
+        "interval": found[0].interval,
+    }
+
+
+def _quality(e: Any) -> dict[str, Any]:
+    """How exact the numbers are, over all rows, those outside of the sample included."""
+    spread = None if e.spread is None else e.spread.converged
+    return {
+        "gap": finite(e.gap.abs().max()) if len(e) else 0.0,
+        "error": None if e.error is None or not len(e) else finite(e.error.max()),
+        "monte_carlo": None if e.standard_error is None else finite(e.standard_error.max()),
+        "missed": 0 if e.converged is None else int((~e.converged).sum()),
+        "missed_bars": 0 if spread is None else int((~spread).sum()),
+        "nodes": [int(e.nodes.min()), int(e.nodes.max())] if len(e) else [0, 0],
+    }
+
+
+def _facts(e: Any) -> list[tuple[str, str]]:
+    """Settings, versions and the fingerprint of the data, by name."""
+    p = e.provenance
+    digest = sha256()
+    for tensor in (e.inputs, e.baseline, e.values):
+        digest.update(np.ascontiguousarray(tensor.numpy(), dtype="<f8").tobytes())
+    facts = [
+        ("model", p.model),
+        ("likelihood", p.likelihood or "none"),
+        ("target", p.target),
+        ("baseline", p.baseline),
+        ("rule", p.rule),
+        ("tolerance", f"{p.tolerance:g}"),
+        ("gradients", p.gradients),
+        ("path", p.path or "straight in the features"),
+        ("gplens", p.version),
+        ("Python, PyTorch", f"{platform.python_version()}, {version('torch')}"),
+        ("SHA-256 of inputs, baseline and attributions", digest.hexdigest()),
+    ]
+    return facts + [("note", note) for note in p.notes]

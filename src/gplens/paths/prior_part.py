@@ -1,0 +1,90 @@
+"""The part of an attribution that is collected where the model is mostly its prior (MATH 4.13)."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.lines.line import Line
+from gplens.paths.attribution import Attribution, Background
+from gplens.paths.integrand import Question, Rule
+from gplens.processes.prior_variances import BLOCK, support_along, support_of_rows
+from gplens.processes.process import Process
+
+NODES = 33
+"""Points of a path at which the support is evaluated. A dip between two of them is not seen."""
+MOSTLY = 0.5
+"""Below this support the model is mostly its prior."""
+BISECTIONS = 30
+"""Steps by which the places where the support passes 1/2 are found: to 3e-11 of the path."""
+
+Integrate = Callable[..., Attribution]
+"""`attribute` or `attribute_by_sampling`."""
+Place = Float[Tensor, " m"]
+
+
+def support_and_prior_part(
+    question: Question,
+    rule: Rule,
+    integrate: Integrate,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    background: Background,
+) -> tuple[Float[Tensor, "b p"], Float[Tensor, "b o d"]]:
+    """The support along each path, and P_k = d_k int_(s < 1/2) d_k T dt  (4.13), both averaged over a background.
+
+    A piece of a straight path is the straight path between its ends, so that P is the sum of the attributions of its
+    pieces. The support costs v at 33 points of each path, and P as much as an explanation of the paths with a low one.
+
+    Raises:
+        ValueError: the process does not say its prior variance.
+    """
+    t = torch.linspace(0, 1, NODES, dtype=x.dtype)
+    support = support_of_rows(question.process, x, baselines, t)
+    if support is None:
+        name = type(question.process).__name__
+        raise ValueError(
+            f"expected a process with a known prior variance for support=True, got a {name}, which has none. Explain "
+            "it without support=."
+        )
+    starts = baselines.expand(len(x), -1, -1).flatten(0, 1)
+    d = x.repeat_interleave(baselines.shape[1], 0) - starts
+    path, a, b = _low_pieces(question.process, starts, d, t, support.flatten(0, 1))
+    parts = x.new_zeros(len(d), len(question.outputs), x.shape[1])
+    if len(path):
+        ends, begins = starts[path] + b[:, None] * d[path], starts[path] + a[:, None] * d[path]
+        parts.index_add_(0, path, integrate(question, rule, ends, begins[:, None]).integral.values)  # (4.13)
+    return background.mean(support), background.mean(parts.unflatten(0, support.shape[:2]))
+
+
+def _low_pieces(
+    process: Process,
+    x0: Float[Tensor, "r d"],
+    d: Float[Tensor, "r d"],
+    t: Float[Tensor, " p"],
+    support: Float[Tensor, "r p"],
+) -> tuple[Int[Tensor, " m"], Place, Place]:
+    """The pieces of paths on which the support is below 1/2: their path, begin and end."""
+    low = support < MOSTLY
+    outside = low.new_zeros(len(low), 1)
+    padded = torch.cat([outside, low, outside], dim=1)
+    path, first = (padded[:, 1:] & ~padded[:, :-1]).nonzero(as_tuple=True)  # the first low point of each piece
+    _, after = (padded[:, :-1] & ~padded[:, 1:]).nonzero(as_tuple=True)  # the first one after it
+    begin = _crossing(process, x0[path], d[path], t[(first - 1).clamp(min=0)], t[first])
+    end = _crossing(process, x0[path], d[path], t[after.clamp(max=len(t) - 1)], t[after - 1])
+    return path, begin, end
+
+
+def _crossing(process: Process, x0: Float[Tensor, "m d"], d: Float[Tensor, "m d"], high: Place, low: Place) -> Place:
+    """Where the support passes 1/2 between a place above and one below, by bisection; the low place if both are one."""
+    for _ in range(BISECTIONS):
+        middle = (high + low) / 2
+        below = _is_low(process, Line(x0, d, middle[:, None]))
+        high, low = torch.where(below, high, middle), torch.where(below, middle, low)
+    return low
+
+
+def _is_low(process: Process, line: Line) -> Bool[Tensor, " m"]:
+    blocks = [support_along(process, block) for block in line.split(BLOCK)]
+    return torch.cat([support[:, :, 0].amin(1) < MOSTLY for support in blocks if support is not None])

@@ -1,0 +1,53 @@
+"""The spread of attributions as a host has it: variances of changes, and draws of the path."""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.verification.differences import nodes
+from gplens.verification.host import Host, Joint, normals
+
+GRID = 64
+"""Gauss-Hermite nodes in each of two dimensions."""
+SOBOL = 2**14
+PANELS, STEP = 4, 1e-2
+"""Of the path of draws; the step of its differences, relative to the length of the path in the feature."""
+
+
+def variance_of_change(host: Host, x: Float[Tensor, " d"], x0: Float[Tensor, " d"]) -> Float[Tensor, " o"]:
+    """Var(g(f(x)) - g(f(x0))), the right side of the second completeness law  (5.3)."""
+    assert host.respond is not None
+    joint = host.smooth_joint(torch.stack([x, x0]))
+    if host.mixes:
+        c = len(joint.mean)
+        draws = _values(joint, normals(SOBOL, 2 * c).unflatten(1, (c, 2)))
+        weights = torch.full((SOBOL,), 1 / SOBOL, dtype=torch.float64)
+    else:
+        z, w = (torch.from_numpy(part) for part in np.polynomial.hermite_e.hermegauss(GRID))
+        pairs, weights = torch.cartesian_prod(z, z), torch.outer(w, w).flatten() / w.sum() ** 2
+        draws = _values(joint, pairs[:, None].expand(-1, len(joint.mean), -1))
+    change = host.respond(draws[:, 0]) - host.respond(draws[:, 1])
+    mean = weights @ change
+    return weights @ (change - mean) ** 2
+
+
+def draws_of_attribution(
+    host: Host, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], feature: int, count: int, generator: torch.Generator
+) -> Float[Tensor, "draws o"]:
+    """Draws of d_k int d_k g(f(x_t)) dt: values of f beside the path from its joint distribution, and differences."""
+    assert host.respond is not None
+    t, w = nodes(PANELS)
+    points, shift = x0 + t[:, None] * (x - x0), torch.zeros_like(x)
+    shift[feature] = STEP * (x - x0)[feature]
+    joint = host.smooth_joint(torch.cat([points + shift, points - shift]))
+    z = torch.randn(count, len(joint.mean), 2 * len(t), generator=generator, dtype=x.dtype)
+    upper, lower = host.respond(_values(joint, z)).unflatten(1, (2, -1)).unbind(1)
+    return torch.einsum("q,nqo->no", w, upper - lower) / (2 * STEP)
+
+
+def _values(joint: Joint, z: Float[Tensor, "n c k"]) -> Float[Tensor, "n k c"]:
+    """Latent values from standard normals, through the root of the covariance by its eigenvectors."""
+    s, Q = torch.linalg.eigh(joint.covariance)
+    root = Q * s.clamp(min=0).sqrt()[:, None]  # below zero is rounding
+    return (joint.mean[:, None] + torch.einsum("ckr,ncr->cnk", root, z)).permute(1, 2, 0)

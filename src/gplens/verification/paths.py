@@ -1,0 +1,54 @@
+"""The paths on which a model is checked, and their attributions as `explain` computes them."""
+
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.encoders import encoder_of
+from gplens.adapters.reading import Reading, read
+from gplens.adapters.tables import read_table
+from gplens.baselines import Rows, as_baseline
+from gplens.explain import explain
+from gplens.explanation import Explanation
+from gplens.uncertainty import Uncertainty
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Pairs of baselines and inputs of a model, in its own inputs."""
+
+    reading: Reading
+    x: Float[Tensor, "b d"]
+    x0: Float[Tensor, "b d"]
+
+    @staticmethod
+    def of(model: Any, X: Any, baseline: Any, likelihood: Any, rows: int) -> "Paths":
+        """Some rows of a table, evenly spaced, each with its baseline or with one row of a background."""
+        encoder = encoder_of(model)
+        table = read_table(X, "X") if encoder is None else encoder.read(X, "X")[0]
+        baselines = as_baseline(baseline, encoder).rows(table.values)
+        chosen = torch.linspace(0, len(table.values) - 1, min(rows, len(table.values))).long()
+        own = baselines.expand(len(table.values), -1, -1)[chosen]
+        turn = torch.arange(len(chosen)) * max(own.shape[1] // len(chosen), 1) % own.shape[1]
+        x, x0 = table.values[chosen], own[torch.arange(len(chosen)), turn]
+        if bool((x == x0).all(1).all()):
+            raise ValueError("expected inputs that differ from their baselines, got paths of no length.")
+        return Paths(replace(read(model, likelihood), encoder=None, columns=None), x, x0)
+
+    def explain(self, *, backwards: bool = False, uncertainty: Uncertainty | None = None) -> Explanation:
+        """The attributions of all paths, from baselines to inputs or the other way."""
+        x, x0 = (self.x0, self.x) if backwards else (self.x, self.x0)
+        return explain(self.reading, x, baseline=Rows(x0), uncertainty=uncertainty)
+
+    def first(self, count: int) -> "Paths":
+        """The first paths."""
+        return Paths(self.reading, self.x[:count], self.x0[:count])
+
+
+def by_output(values: Tensor, explanation: Explanation) -> Tensor:
+    """A field of an explanation with an axis of outputs."""
+    return values[:, None] if explanation.output_names is None else values

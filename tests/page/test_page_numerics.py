@@ -1,0 +1,186 @@
+"""The numerics of the page in Node.js, on the same inputs as Python: kernels, links, classes, columns, tails."""
+
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from live_models import KERNELS, LINKS, L, posterior, spec_of
+from node_runner import run
+from scipy import special
+
+import gplens
+from gplens import columns, kernels, links
+from gplens.adapters.encoders import read_raw
+from gplens.columns.planning import plan_columns
+from gplens.page.control_specs import control_specs, entries_of
+from gplens.processes.stack import Stack
+
+ANSWERS = """
+import { Model } from "page/model.js";
+const answers = given.map(({ spec, pairs, bars }) => {
+  const model = new Model(spec), outputs = [...Array(model.response.count).keys()];
+  return pairs.map(([from, to]) => {
+    const [x0, x] = [model.point(from), model.point(to)], found = model.explain(x0, x, outputs);
+    const deviations = bars ? Array.from(model.finerBars(x0, x, 0)) : null;
+    return { values: found.values.map((own) => Array.from(own)), prediction: found.end, gap: found.gap, deviations };
+  });
+});
+console.log(JSON.stringify(answers));
+"""
+SOFT = "three classes"
+
+
+def cases() -> dict[str, tuple[Any, Any]]:
+    """Every kernel through the identity, and every link with two kernels."""
+    found = {name: (posterior(kernel), links.Identity()) for name, kernel in KERNELS.items()}
+    for name, link in LINKS.items():
+        found[f"{name}, rbf"] = posterior(kernels.RBF(L)), link
+        found[f"{name}, matern"] = posterior(kernels.Matern52(L)), link
+    found[SOFT] = Stack(tuple(posterior(kernels.Matern52(L), seed=i) for i in range(3))), links.Softmax()
+    return found
+
+
+def pairs(count: int, seed: int = 5) -> torch.Tensor:
+    return torch.randn(count, 2, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_every_kernel_and_link_is_that_of_python(tmp_path: Path) -> None:
+    """Attributions and predictions to 1e-8 of the largest attribution, and complete."""
+    given, ends = cases(), pairs(2)
+    sent = [{"spec": spec_of(model, link), "pairs": ends.tolist(), "bars": False} for model, link in given.values()]
+    for (name, (model, link)), answers in zip(given.items(), run(ANSWERS, tmp_path, sent), strict=True):
+        e = gplens.explain(
+            model, ends[:, 1], baseline=gplens.baselines.Rows(ends[:, 0]), likelihood=link, tolerance=1e-10
+        )
+        for i, answer in enumerate(answers):
+            values, ours = e.values[i].numpy(), np.array(answer["values"])
+            assert np.abs(ours.reshape(values.shape) - values).max() <= 1e-8 * np.abs(values).max(), name
+            assert np.ravel(answer["prediction"]) == pytest.approx(np.ravel(e.prediction[i]), rel=1e-9), name
+            assert np.abs(answer["gap"]).max() <= 1e-8 * np.abs(values).max(), name
+
+
+@pytest.mark.slow
+def test_error_bars_are_those_of_python(tmp_path: Path) -> None:
+    """To 1e-6 through the identity and for analytic kernels, to 1e-3 of the largest for Matern and another link."""
+    given, ends = {name: case for name, case in cases().items() if name != SOFT}, pairs(2)
+    sent = [{"spec": spec_of(model, link), "pairs": ends.tolist(), "bars": True} for model, link in given.values()]
+    for (name, (model, link)), answers in zip(given.items(), run(ANSWERS, tmp_path, sent), strict=True):
+        asked = gplens.Diagonal(tolerance=1e-7)
+        e = gplens.explain(
+            model, ends[:, 1], baseline=gplens.baselines.Rows(ends[:, 0]), likelihood=link, uncertainty=asked
+        )
+        assert e.std is not None
+        exact = name.endswith("rbf") or link == links.Identity()
+        for i, answer in enumerate(answers):
+            std = e.std[i].numpy()
+            assert np.abs(np.array(answer["deviations"]) - std).max() <= (1e-6 if exact else 1e-3) * std.max(), name
+
+
+SPECIAL = """
+import { gammaLower, logGamma, normalCdf, normalQuantile } from "page/special.js";
+import { gaussLegendre } from "page/gauss.js";
+console.log(JSON.stringify({
+  cdf: given.u.map(normalCdf), quantile: given.p.map(normalQuantile), gamma: given.a.map(logGamma),
+  tail: given.a.map((a, i) => gammaLower(a, given.x[i])), nodes: Array.from(gaussLegendre(24).t),
+  weights: Array.from(gaussLegendre(24).w),
+}));
+"""
+
+
+def test_special_functions_are_those_of_scipy(tmp_path: Path) -> None:
+    r = np.random.default_rng(0)
+    u, p = np.linspace(-12, 12, 97), np.array([1e-12, 0.003, 0.05, 0.3, 0.5, 0.8, 0.95, 0.999])
+    a, x = np.floor(np.exp(r.uniform(0, 8, 60))), np.exp(r.uniform(-2, 8, 60))
+    found = run(SPECIAL, tmp_path, {"u": u.tolist(), "p": p.tolist(), "a": a.tolist(), "x": x.tolist()})
+    np.testing.assert_allclose(found["cdf"], special.ndtr(u), rtol=1e-12)
+    np.testing.assert_allclose(found["quantile"], special.ndtri(p), rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(found["gamma"], special.gammaln(a), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found["tail"], special.gammainc(a, x), rtol=1e-9, atol=1e-12)
+    t, w = np.polynomial.legendre.leggauss(24)
+    np.testing.assert_allclose(found["nodes"], (1 + t) / 2, atol=1e-15)
+    np.testing.assert_allclose(found["weights"], w / 2, atol=1e-15)
+
+
+TAILS = """
+import { Model } from "page/model.js";
+const model = new Model(given.spec);
+console.log(JSON.stringify(given.settings.map((setting) => {
+  const { m, v } = model.posterior.at(model.point(setting));
+  return { tails: given.t.map((t) => model.exceeds(m[0], v[0], t)), interval: model.outcomeInterval(m[0], v[0], 0.9) };
+})));
+"""
+
+
+@pytest.mark.parametrize("kind", ["gaussian", pytest.param("poisson", marks=pytest.mark.slow)])
+def test_tail_probabilities_are_those_of_python(kind: str, tmp_path: Path) -> None:
+    """P(y > t) of the target `Exceeds`, and an interval of y whose ends have the tails that they should have."""
+    import gpytorch
+
+    model, t = posterior(kernels.RBF(L)), [0.0, 0.7, 1.0, 4.0, 9.5]
+    likelihood: Any = gpytorch.likelihoods.GaussianLikelihood().double().initialize(noise=0.3)
+    if kind == "poisson":
+        from gplens.estimators.likelihoods import LogPoisson
+
+        likelihood = LogPoisson()
+    X = pairs(3)[:, 1]
+    spec = spec_of(model, likelihood)
+    assert spec["outcome"]["type"] == kind
+    answers = run(TAILS, tmp_path, {"spec": spec, "settings": X.tolist(), "t": t})
+
+    def tails(threshold: float) -> Any:
+        return gplens.explain(
+            model, X, baseline=0.0, likelihood=likelihood, target=gplens.targets.Exceeds(threshold), tolerance=0.1
+        ).prediction.numpy()
+
+    np.testing.assert_allclose(np.array([a["tails"] for a in answers]).T, [tails(s) for s in t], rtol=1e-8, atol=1e-12)
+    for i, (low, high) in enumerate(answer["interval"] for answer in answers):
+        assert low < high
+        slack = 1e-9 if kind == "gaussian" else 1e-12  # of counts: the least y whose tail is small enough
+        assert tails(high)[i] <= 0.05 + slack
+        assert tails(low)[i] <= 0.95 + slack
+
+
+ENCODE = """
+import { encodeSetting, entryText } from "page/columns.js";
+console.log(JSON.stringify(given.rows.map((row) => Array.from(encodeSetting(given.columns, row)))));
+"""
+
+
+def test_columns_are_encoded_as_python_encodes_them(tmp_path: Path) -> None:
+    """Every kind of column, with missing entries, leap years and a time zone clock."""
+    n, r = 40, np.random.default_rng(2)
+    start = datetime(2023, 12, 20, 5, 30)
+    table = pandas.DataFrame(
+        {
+            "number": r.normal(size=n),
+            "gap": np.where(r.random(n) < 0.3, np.nan, r.normal(size=n)),
+            "log": r.lognormal(size=n),
+            "hour": r.integers(0, 24, n),
+            "flag": r.random(n) < 0.5,
+            "city": r.choice(["Bonn", "Köln", "Trier"], n),
+            "code": r.integers(1, 4, n),
+            "when": [start + timedelta(hours=int(h)) for h in r.integers(0, 9000, n)],
+            "day": [date(2024, 2, 20) + timedelta(days=int(i)) for i in r.integers(0, 400, n)],
+            "clock": [time(int(h), int(m)) for h, m in zip(r.integers(0, 24, n), r.integers(0, 60, n), strict=True)],
+            "left out": r.normal(size=n),
+        }
+    )
+    kinds = {
+        "log": columns.Log(plus=0.1),
+        "hour": columns.Cyclic(24),
+        "code": columns.Category(),
+        "left out": columns.Drop(),
+    }
+    plan = plan_columns(read_raw(table, "table"), kinds)
+    read, original = plan.read(table, "table")
+    words = (*original.texts.words, None)
+    texts = [[words[code] for code in column] for column in original.texts.codes.T.tolist()]
+    rows = entries_of(plan, original.numbers.numpy(), texts)
+    specs = control_specs(plan, plan.names, rows)
+    sent = [[None if np.isnan(entry) else entry for entry in row] for row in rows.tolist()]
+    found = run(ENCODE, tmp_path, {"columns": specs, "rows": sent})
+    np.testing.assert_allclose(found, read.values.numpy(), rtol=1e-12, atol=1e-12)
