@@ -70,7 +70,7 @@ def ascend(
         try:
             value = objective(start.with_vector(point))
             (slope,) = torch.autograd.grad(value, point)
-        except torch._C._LinAlgError:
+        except torch.linalg.LinAlgError:  # pyright: ignore[reportPrivateImportUsage]
             if evaluations == 1:
                 raise
             return FARTHEST - best, np.zeros_like(vector)
