@@ -12,10 +12,10 @@ from gplens.estimators.fitting import Problem, gaussian_noise
 from gplens.estimators.linear_rivals import _parts, compare_exact, compare_sparse
 from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.evidence import log_evidence
+from gplens.estimators.training.fit_sizes import Plan, most_exact_rows
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training.sizes import Plan, most_exact_rows
 from messages import naming
 
 R = np.random.default_rng(0)

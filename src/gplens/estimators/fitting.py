@@ -17,11 +17,11 @@ from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean, sh
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import Scaling, noise_in_table_units, sparse_in_table_units
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
+from gplens.estimators.training.fit_sizes import FIXED, check_budget
 from gplens.estimators.training.loop import Data, Loop
 from gplens.estimators.training.options import Adam, NaturalGradients, Training
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training.rows import HELD_OUT, PLACEMENTS, generator_of
-from gplens.estimators.training.sizes import FIXED, check_budget
 from gplens.estimators.weights import Weights
 
 JITTER = 1e-5

@@ -16,8 +16,8 @@ from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem, Settings, gaussian_noise
 from gplens.estimators.likelihoods import log_normal
 from gplens.estimators.quasi_newton import fit_exactly, fit_likelihood
+from gplens.estimators.training.fit_sizes import most_exact_rows
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training.sizes import most_exact_rows
 from gplens.estimators.training_tables import read_training
 from gplens.estimators.weights import Weights, deviation, mean
 
