@@ -1,6 +1,5 @@
 """What all estimators share: the fitted model, predictions, explanations and files."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,11 +24,10 @@ from gplens.estimators.estimator_page import WithPage
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
-from gplens.estimators.linear_rivals import warn_if_beaten
+from gplens.estimators.linear_rivals import warn_of
 from gplens.estimators.parameters import Design, SharedParameters
 from gplens.estimators.representatives import representatives
 from gplens.estimators.scaling import Scaling, average, scaling_of
-from gplens.estimators.training.monitor import INTERRUPTED
 from gplens.estimators.training_tables import TrainingTable, read_rows
 from gplens.explain import explain
 from gplens.explanation import Explanation
@@ -153,15 +151,11 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEs
         return Design.of(self, sharing, shared=shared), scaling
 
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
-        """Set the fitted attributes, and say so if the fit was interrupted."""
+        """Set the fitted attributes, and say so if the fit was interrupted or a linear model is better."""
         scaling = scaling_of(self.scaling, table.X, table.plan.sharing, table.weights)
         background = representatives(table.X, scaling, table.weights, fit.summary["seed"])
         self._finish(fit, table.plan, average(table.X, table.weights), background)
-        if fit.summary["stopped"] == INTERRUPTED:
-            steps = fit.summary["steps"]
-            warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
-        else:
-            warn_if_beaten(fit.summary)
+        warn_of(fit.summary)
 
     def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"], background: Inputs | None) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
