@@ -56,8 +56,9 @@ def main(models: int) -> None:
         for i, std in enumerate(levels):
             error = float((std - truth).abs().max() / truth.max())
             errors[posterior.smooth, i].append(error)
-            if i and error > 1e-9:
-                ratios[posterior.smooth, i].append(error * float(truth.max() / (std - levels[i - 1]).abs().max()))
+            step = 1 if posterior.smooth else 2  # as they are compared
+            if i >= step and error > 1e-9:
+                ratios[posterior.smooth, i].append(error * float(truth.max() / (std - levels[i - step]).abs().max()))
     for (smooth, i), values in sorted(errors.items()):
         found = torch.tensor(values)
         line = f"{'smooth' if smooth else 'rough '} level {i}: median {found.median():.0e}, largest {found.max():.0e}"

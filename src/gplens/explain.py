@@ -34,6 +34,7 @@ from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
 from gplens.uncertainty.answers import check_request
 from gplens.uncertainty.automatic import automatic_request
+from gplens.uncertainty.backgrounds import check_background
 from gplens.uncertainty.portions import Work
 from gplens.uncertainty.requests import Samples, Uncertainty
 from gplens.uncertainty.sums import check_sums
@@ -133,13 +134,14 @@ def explain(
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
         if uncertainty is True:
             uncertainty = automatic_request(question, len(names))
-        request = _request(uncertainty or None, baseline, grouped=bool(groups) and sets is None)
+        request = _request(uncertainty or None, grouped=bool(groups) and sets is None)
         together = request if isinstance(request, Samples) and request.across_rows else None
         if together is not None:
             check_across_rows(question)
             request = each_row_alone(question, together)
         if request is not None:
             check_request(question, request) if sets is None else check_sums(question, request, sets)
+            check_background(question, request, baselines.shape[1])
         background = Background(baseline.weights, summed)
         work = Work(question, rule, request, sets, background)
         with showing(len(table.values), progress) as advance:
@@ -240,14 +242,9 @@ def _question(
     return Question(process, expectation.within(finest), chosen, finest), output_names
 
 
-def _request(uncertainty: Uncertainty | None, baseline: Baseline, *, grouped: bool) -> Uncertainty | None:
+def _request(uncertainty: Uncertainty | None, *, grouped: bool) -> Uncertainty | None:
     if uncertainty is None:
         return None
-    if baseline.background:
-        raise ValueError(
-            f"expected a single baseline for uncertainty=, such as gplens.baselines.Mean(X), got {baseline!r}: the "
-            "paths of a background are correlated, and the uncertainty of their average is not available."
-        )
     return uncertainty.for_groups() if grouped else uncertainty.plain()
 
 

@@ -10,7 +10,7 @@ import gplens
 from conformance.zoo import KERNELS, fitted, generator, normal, rows
 from explanations import all_tensors
 from gplens import Diagonal, Explanation, Full, Mix, Posterior, Process, Samples, Stack, explain
-from gplens.baselines import Rows, Sample
+from gplens.baselines import Rows
 from gplens.expectations.softmax import Softmax, SoftmaxTaylor
 from gplens.kernels import RBF
 from gplens.likelihood import Likelihood
@@ -139,12 +139,6 @@ def test_predictive_variance_is_refused() -> None:
             target=gplens.targets.PredictiveVariance(),
             uncertainty=Diagonal(),
         )
-
-
-def test_a_background_is_refused() -> None:
-    posterior, (X, X0) = fitted(KERNELS["rbf"], 77)[0], rows(77)
-    with pytest.raises(ValueError, match=naming("uncertainty", "Sample(X with 3 rows)", "gplens.baselines.Mean(X)")):
-        explain(posterior, X, baseline=Sample(X0), likelihood=Exp(), uncertainty=Diagonal())
 
 
 def test_what_is_no_request_is_refused() -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gplens import Diagonal, Full, Posterior, explain
+from gplens.baselines import Rows
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.explanation import Spread
 from gplens.kernels import RBF, ActiveDimensions, Kernel, Matern32, Matern52, RationalQuadratic, Scale, Sum
@@ -98,7 +99,7 @@ def truth(naive: oracle.Model, link: str, x: Tensor, x0: Tensor, length: float, 
 
 
 def spread_of(posterior: Posterior, link: str, x: Tensor, x0: Tensor, request: Uncertainty) -> Spread:
-    spread = explain(posterior, x, baseline=x0, likelihood=LINKS[link][0], uncertainty=request).spread
+    spread = explain(posterior, x, baseline=Rows(x0), likelihood=LINKS[link][0], uncertainty=request).spread
     assert spread is not None
     return spread
 

@@ -69,9 +69,8 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEs
         """Fit to a table and its targets.
 
         Args:
-            sample_weight: how often each row counts; a weight of two is the same as two equal rows.
-            budget: seconds, which the sizes of the fit follow, and after which it ends with the best model so far;
-                None is no limit, with the sizes of 60 seconds.
+            sample_weight: how often each row counts.
+            budget: seconds, after which the fit ends with the best model so far; None is no limit.
             checkpoint: a folder, from which a killed fit resumes where it stopped.
         """
 
@@ -199,5 +198,4 @@ class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEs
         return mean[:, 0].numpy(), variance[:, 0].sqrt().numpy()
 
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
-        """m and v of the latent functions at rows."""
         return marginals(self.posterior_, X)

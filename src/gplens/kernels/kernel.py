@@ -117,7 +117,7 @@ class Kernel(ABC):
         return torch.stack(rows).detach()
 
     def between(self, left: Line, right: Line) -> Between:
-        """k and its derivatives between the nodes of two lines that lie on one line in each row. Row by row here."""
+        """k and its derivatives between the nodes of two lines in each row, the same or another. Row by row here."""
         return stack([self.between_points(X, Y) for X, Y in zip(left.points(), right.points(), strict=True)])
 
     def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:

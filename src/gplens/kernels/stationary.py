@@ -62,7 +62,12 @@ class Stationary(Kernel, Profile):
         return 2 * self.slope((e**2).sum(2))[..., None] * e / self.lengthscale
 
     def between(self, left: Line, right: Line) -> Between:
-        """-2 h' delta_kl / l_k^2 - 4 h'' e_k e_l / (l_k l_l),  e = (t - s) d / l  (5.12a): one direction a row."""
+        """-2 h' delta_kl / l_k^2 - 4 h'' e_k e_l / (l_k l_l)  (5.12a), with one direction e = (t - s) d / l a row.
+
+        For two lines that differ there is a direction for each pair of nodes.
+        """
+        if not (torch.equal(left.d, right.d) and torch.equal(left.x0, right.x0)):
+            return self._between(left.points()[:, :, None] - right.points()[:, None])
         e, rho = left.d / self.lengthscale, self.lengthscale.expand(left.d.shape[1]) ** -2
         gap, norm2 = left.t[:, :, None] - right.t[:, None], (e**2).sum(1)
         r2 = gap**2 * norm2[:, None, None]
@@ -89,20 +94,29 @@ class Stationary(Kernel, Profile):
         )
 
     def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        return self._between((X[:, None] - Y)[None])
+
+    def _between(self, difference: Float[Tensor, "b q p d"]) -> Between:
         """(5.12a) with a direction for each pair of points."""
-        e, rho = (X[:, None] - Y) / self.lengthscale, self.lengthscale.expand(X.shape[1]) ** -2
-        r2 = (e**2).sum(2)
-        slope, bend = 2 * self.slope(r2)[..., None], self.bend(r2)[..., None]
-        by_x = (slope * e / self.lengthscale)[None]
+        e, rho = difference / self.lengthscale, self.lengthscale.expand(difference.shape[3]) ** -2
+        r2 = (e**2).sum(3)
+        slope, bend = 2 * self.slope(r2), self.bend(r2)
+        by_x = slope[..., None] * e / self.lengthscale
         unit = e / (torch.where(r2 > 0, r2, 1).sqrt()[..., None] * self.lengthscale)
 
-        def by_both(full: bool) -> Float[Tensor, "1 q p d *d"]:
+        def by_both(full: bool) -> Float[Tensor, "b q p d *d"]:
             if not full:
-                return (-slope * rho - bend * unit**2)[None]
-            outer = bend[..., None] * unit[..., None] * unit[..., None, :]
-            return (-slope[..., None] * torch.diag(rho) - outer)[None]
+                return -slope[..., None] * rho - bend[..., None] * unit**2
+            outer = bend[..., None, None] * unit[..., None] * unit[..., None, :]
+            return -slope[..., None, None] * torch.diag(rho) - outer
 
-        return Between(self.profile(r2)[None], lambda: by_x, lambda: -by_x, by_both)
+        def summed(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
+            isotropic, ahead = -(H * slope).sum((1, 2)), ((H * bend)[..., None] * unit).flatten(1, 2)
+            if not full:
+                return isotropic[:, None] * rho - (ahead * unit.flatten(1, 2)).sum(1)
+            return isotropic[:, None, None] * torch.diag(rho) - ahead.mT @ unit.flatten(1, 2)
+
+        return Between(self.profile(r2), lambda: by_x, lambda: -by_x, by_both, summed)
 
     def fold(
         self, left: Line, right: Line, support: Support, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -111,35 +110,35 @@ class SplitPairs:
     at: NodeMarginals
     jitter: Float[Tensor, "b q"]
     """The part of v that no two nodes share."""
-    c: Float[Tensor, "b q p"]
-    """The fitted part of Cov(f_q, f_p)."""
-    c_l: Float[Tensor, "b q p d"]
-    """The fitted part of Cov(f_q, d_l f_p)."""
+    c: Float[Tensor, "b q p"] | None
+    """The fitted part of Cov(f_q, f_p); None if nothing counts as fitted."""
+    c_l: Float[Tensor, "b q p d"] | None
+    """The fitted part of Cov(f_q, d_l f_p), or None."""
     gradient_sum: Callable[[Float[Tensor, "b q p"], bool], Float[Tensor, "b d *d"]]
     """(H, full) -> sum_qp H_qp times the fitted part of Cov(d_k f_q, d_l f_p), for k = l unless full."""
     prior: Callable[[Line, Line], Between]
     """The covariances of the prior between other nodes of the same lines."""
 
     @staticmethod
-    def unsplit(pairs: Pairs, prior: Callable[[Line, Line], Between]) -> "SplitPairs":
+    def unsplit(
+        at: NodeMarginals, jitter: Float[Tensor, "b q"], prior: Callable[[Line, Line], Between]
+    ) -> "SplitPairs":
         """With everything in the prior, for a process that does not say what is fitted."""
-        at, zero = pairs.left, torch.zeros_like(pairs.c)
-        none = zero.new_zeros(())
 
         def nothing(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
-            return none.expand(len(H), *at.m_k.shape[2:] * (2 if full else 1))
+            return H.new_zeros(()).expand(len(H), *at.m_k.shape[2:] * (2 if full else 1))
 
-        return SplitPairs(at, at.v - pairs.c.diagonal(dim1=1, dim2=2), zero, none.expand_as(pairs.c_l), nothing, prior)
+        return SplitPairs(at, jitter, None, None, nothing, prior)
 
     def combined(self, weight: float, other: "SplitPairs", other_weight: float) -> "SplitPairs":
         """Those of weight f + other_weight f', for independent f and f'."""
         a, b = weight**2, other_weight**2
-        factor, other_factor = self.c.new_tensor(a), self.c.new_tensor(b)
+        factor, other_factor = self.jitter.new_tensor(a), self.jitter.new_tensor(b)
         return SplitPairs(
             self.at.combined(weight, other.at, other_weight),
             a * self.jitter + b * other.jitter,
-            a * self.c + b * other.c,
-            a * self.c_l + b * other.c_l,
+            _combined(a, self.c, b, other.c),
+            _combined(a, self.c_l, b, other.c_l),
             lambda H, full: a * self.gradient_sum(H, full) + b * other.gradient_sum(H, full),
             lambda left, right: self.prior(left, right).scaled(factor) + other.prior(left, right).scaled(other_factor),
         )
@@ -155,4 +154,12 @@ class SplitPairs:
             half = W @ self.gradient_sum(H, True)
             return half @ W.T if full else (half * W).sum(2)
 
-        return SplitPairs(self.at.pulled_back(W), self.jitter, self.c, self.c_l @ W.T, gradient_sum, prior)
+        c_l = None if self.c_l is None else self.c_l @ W.T
+        return SplitPairs(self.at.pulled_back(W), self.jitter, self.c, c_l, gradient_sum, prior)
+
+
+def _combined(a: float, x: Tensor | None, b: float, y: Tensor | None) -> Tensor | None:
+    """a x + b y, with None for zero."""
+    if x is None or y is None:
+        return None if x is y else b * y if x is None and y is not None else a * x if x is not None else None
+    return a * x + b * y

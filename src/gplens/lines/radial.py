@@ -51,6 +51,8 @@ class Points:
     """z divided by the lengthscales once more; z itself if all features share one lengthscale."""
     factor: float
     """The factor by which `pulled` is then still to be multiplied."""
+    with_ones: Float[Tensor, "n e"]
+    """z and a column of ones, so that sums of weights come with their products."""
 
     @staticmethod
     def of(Z: Float[Tensor, "n d"], scale: Float[Tensor, " #d"]) -> "Points":
@@ -58,7 +60,8 @@ class Points:
         centre, scale = Z.mean(0), scale.to(Z.dtype)
         z = (Z - centre) / scale
         pulled, factor = (z, 1 / float(scale)) if scale.shape[0] == 1 else (z / scale, 1.0)
-        return Points(centre, scale, z, (z**2).sum(1), pulled, factor)
+        with_ones = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
+        return Points(centre, scale, z, (z**2).sum(1), pulled, factor, with_ones)
 
 
 @final
@@ -129,24 +132,28 @@ class Radial:
             return moved + Form(shared=((over_q, points.pulled),))
 
         def by_node(W: NodeWeights) -> NodeGradients:
-            W = 2 * W * slope[:, None]
+            """One pass over the weights, and one product, in whose last column are the sums."""
+            summed = (W * (2 * slope)[:, None]) @ points.with_ones
             x = self.x0[:, None] + t[:, :, None] * self.d[:, None]
-            return (W.sum(3, keepdim=True) * x[:, None] - W @ points.z) * inverse
+            return (summed[..., -1:] * x[:, None] - summed[..., :-1]) * inverse
 
         return Section(profile, pull_back, by_node)
 
     def fold(
         self, h: Profile, other: "Radial", H: Float[Tensor, "b q p"], A: Float[Tensor, "n n"], *, full: bool
     ) -> Float[Tensor, "b d *d"]:
-        """sum_nm N_nm (x0 + t d - z_n)_k (x0 + s d - z_m)_l with N = A o (D'HD), t and s inside the sums  (5.13a)."""
+        """sum_nm N_nm (x0 + t d - z_n)_k (y0 + s e - z_m)_l with N = A o (D'HC), t and s inside the sums  (5.13a)."""
         D, x0, d, z = 2 * h.slope(self.r2), self.x0, self.d, self.points.z
-        C = D if other is self else 2 * h.slope(other.r2)
+        C, y0, e = D if other is self else 2 * h.slope(other.r2), other.x0, other.d
         t, s = self.t[:, :, None], other.t[:, :, None]
-        N, N_s = A * (D.mT @ (H @ C)), ((H @ (s * C)) @ A) * D
-        over_m, s_over_m, t_over_n = N.sum(2), N_s.sum(1), (((H.mT @ (t * D)) @ A) * C).sum(1)
-        by_x0 = _sum(over_m) * x0 + _sum(s_over_m) * d - N.sum(1) @ z
-        by_d = _sum(t_over_n) * x0 + _sum((t * N_s).sum(1)) * d - t_over_n @ z
-        by_z = over_m[..., None] * x0[:, None] + s_over_m[..., None] * d[:, None] - N @ z
+        symmetric = other is self and not full
+        H = (H + H.mT) / 2 if symmetric else H  # of a diagonal the skew part is zero
+        N, N_s = (D.mT @ (H @ C)).mul_(A), ((H @ (s * C)) @ A).mul_(D)
+        over_m, s_over_m = N.sum(2), N_s.sum(1)
+        t_over_n = s_over_m if symmetric else ((H.mT @ (t * D)) @ A).mul_(C).sum(1)
+        by_x0 = _sum(over_m) * y0 + _sum(s_over_m) * e - N.sum(1) @ z
+        by_d = _sum(t_over_n) * y0 + _sum((t * N_s).sum(1)) * e - t_over_n @ z
+        by_z = over_m[..., None] * y0[:, None] + s_over_m[..., None] * e[:, None] - N @ z
         if not full:
             return (x0 * by_x0 + d * by_d - (z * by_z).sum(1)) / self.points.scale**2
         total = x0[:, :, None] * by_x0[:, None] + d[:, :, None] * by_d[:, None] - z.T @ by_z

@@ -38,10 +38,15 @@ class Background:
         """The average over the baselines."""
         return paths.mean(1) if self.shares is None else torch.einsum("s,bs...->b...", self.shares, paths)
 
+    def summed(self, values: Float[Tensor, "*rows d"]) -> Float[Tensor, "*rows g"]:
+        """Sums over the sets."""
+        if self.sets is None:
+            return values
+        return torch.stack([values[..., list(members)].sum(-1) for members in self.sets], dim=-1)
+
     def deviation(self, values: Float[Tensor, "b s o d"]) -> Float[Tensor, "b o g"]:
         """The deviation from the average (4.12)."""
-        if self.sets is not None:
-            values = torch.stack([values[..., list(members)].sum(3) for members in self.sets], dim=3)
+        values = self.summed(values)
         unit = power_of_two(values.abs().amax((1, 2, 3), keepdim=True))  # squares of small numbers vanish
         scaled = values / unit
         return unit[:, 0] * self.mean((scaled - self.mean(scaled)[:, None]).square()).sqrt()

@@ -97,8 +97,21 @@ class _LatentNodes:
 
     @cached_property
     def A_k(self) -> Float[Tensor, "b q n"]:
-        """A k = F' s F k."""
+        """A k, through F where a product with A itself would lose digits."""
+        if self.A.keeps_digits:
+            return self.A.product(self.k.values).A_k[:, 0]
         return self.A.unwhiten(self.w[:, None])[:, 0]
+
+    @property
+    def form(self) -> Float[Tensor, "b q"]:
+        """k'Ak."""
+        return (self.A_k * self.k.values).sum(2) if self.A.keeps_digits else (self.w**2 * self.A.s).sum(2)
+
+    def fitted(self, other: "_LatentNodes") -> Float[Tensor, "b q p"]:
+        """k(x_q,Z) A k(Z,y_p)."""
+        if self.A.keeps_digits:
+            return self.A_k @ other.k.values.mT
+        return (self.w * self.A.s) @ other.w.mT
 
     def slopes(self, A_k: Float[Tensor, "b p n"]) -> Float[Tensor, "b p q d"]:
         """d_k k(x_q,Z) A k(Z,y_p), for the A k of all nodes y_p."""
@@ -112,7 +125,9 @@ class _LatentNodes:
         ones = torch.ones_like(at.line.t)[:, None]
         m_k = by_beta + at.prior_means[self.latent].by_node(ones)[:, 0]
         v_k = by_A_k + at.prior_variance.by_node(ones)[:, 0]
-        return NodeMarginals(at.m[:, self.latent], at.v[:, self.latent], m_k, v_k)
+        prior = at.prior_variance.values
+        v = prior - self.form + at.posterior.jitter  # (1.2)
+        return NodeMarginals(at.m[:, self.latent], _without_rounding(v[:, None], prior[:, None])[:, 0], m_k, v_k)
 
 
 def posterior_split_pairs(posterior: "Posterior", line: Line, latent: int) -> SplitPairs:
@@ -122,7 +137,7 @@ def posterior_split_pairs(posterior: "Posterior", line: Line, latent: int) -> Sp
     return SplitPairs(
         at,
         torch.full_like(at.v, posterior.jitter),
-        (nodes.w * A.s) @ nodes.w.mT,
+        nodes.fitted(nodes),
         nodes.slopes(nodes.A_k),
         lambda H, full: kernel.fold(line, line, support, H, A, full=full),
         kernel.between,
@@ -150,7 +165,7 @@ def posterior_pairs(posterior: "Posterior", left: Line, right: Line, latent: int
     return Pairs(
         marginals,
         marginals if right is left else y.node_marginals(),
-        prior.values - (x.w * A.s) @ y.w.mT,
+        prior.values - x.fitted(y),
         c_k,
         c_l,
         gradient_sum,

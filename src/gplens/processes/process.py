@@ -80,16 +80,16 @@ class Process(ABC):
 
     @abstractmethod
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """One latent function and its gradient at the nodes of two lines that lie on one line in each row."""
+        """One latent function and its gradient at the nodes of two lines, those of one path or of two paths."""
 
     def split_pairs(self, line: Line, latent: int) -> SplitPairs:
         """The same for the nodes of one line, with what is fitted apart from the prior; error bars are made of it.
 
         Here nothing counts as fitted, and `pairs` is called at all nodes of the integrand.
         """
-        return SplitPairs.unsplit(
-            self.pairs(line, line, latent), lambda left, right: self.pairs(left, right, latent).as_between()
-        )
+        pairs = self.pairs(line, line, latent)
+        jitter = pairs.left.v - pairs.c.diagonal(dim1=1, dim2=2)
+        return SplitPairs.unsplit(pairs.left, jitter, lambda left, right: self.pairs(left, right, latent).as_between())
 
     @abstractmethod
     def select(self, latents: tuple[int, ...]) -> "Process":
@@ -98,6 +98,11 @@ class Process(ABC):
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
         """The places t at which derivatives of m and v are known to have kinks; outside (0, 1) they do not count."""
         return line.d.new_empty(len(line.d), 0)
+
+    @property
+    def paths(self) -> int:
+        """Paths that follow each other on what is one line here: nodes of draws are placed on each."""
+        return 1
 
     @property
     def cuts(self) -> int:

@@ -20,7 +20,7 @@ from gplens.uncertainty.spreads import SpreadQuestion
 def check_request(question: Question, request: Uncertainty) -> None:
     """Refuse what cannot be computed, before anything is computed."""
     draws = question.expectation.draws_of(question.outputs)
-    asked = SpreadQuestion(question, request) if draws is None else _of_every_draw(question, request, draws)
+    asked = SpreadQuestion(question, request) if draws is None else of_every_draw(question, request, draws)
     asked.check()
 
 
@@ -35,19 +35,19 @@ def spread_of(
     draws = question.expectation.draws_of(question.outputs)
     if draws is None:
         return SpreadQuestion(question, request).answer(x, x0, values)
-    every_draw = _of_every_draw(question, request, draws)
+    every_draw = of_every_draw(question, request, draws)
     draw_values = attribute(every_draw.question, Adaptive(), x, x0[:, None]).integral.values
-    return _pooled(every_draw.answer(x, x0, draw_values), draw_values, draws.counts, request)
+    return pooled(every_draw.answer(x, x0, draw_values), draw_values, draws.counts, request)
 
 
-def _of_every_draw(question: Question, request: Uncertainty, draws: HyperparameterDraws) -> SpreadQuestion:
+def of_every_draw(question: Question, request: Uncertainty, draws: HyperparameterDraws) -> SpreadQuestion:
     """The same question of all that is averaged, with a share of the samples for each."""
     if isinstance(request, Samples):
         request = replace(request, count=max(2, -(-request.count // min(draws.counts))))
     return SpreadQuestion(replace(question, expectation=draws.expectation, outputs=draws.outputs), request)
 
 
-def _pooled(spread: Spread, values: Float[Tensor, "b c d"], counts: tuple[int, ...], request: Uncertainty) -> Spread:
+def pooled(spread: Spread, values: Float[Tensor, "b c d"], counts: tuple[int, ...], request: Uncertainty) -> Spread:
     """Cov(IG) = 1/S sum_s Cov_s + 1/S sum_s (IG_s - IG)(IG_s - IG)'  (5.17), from the spread of every draw."""
     assert spread.std is not None
     M = averages(counts, tuple(range(len(counts))), values)

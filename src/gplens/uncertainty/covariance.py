@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.link import Link, PairMoments
+from gplens.expectations.link import Link, Moments, PairMoments
 from gplens.lines.between import Between
 from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, SplitPairs
@@ -38,14 +38,19 @@ def covariance(
     line = Line(x0, d, grid.t)
     prior = split.prior(line, line)
     at, c = _at_nodes(split, prior, grid)
-    unit = _unit(link, at) if unit is None else unit
+    moments = link.moments(at.m, at.v)
+    unit = _unit(moments, at) if unit is None else unit
     E = link.scaled_pair_moments(at.m, at.v, c, unit)
     H = grid.W * E.E11
     total = prior.by_both_sum(H, full=full) - split.gradient_sum(grid.gathered_pairs(H), full)  # (5.14a)
     if link.needs_variance:  # else g is linear, and (5.1) is E11 c_kl' beyond the product of the means
-        fitted = _interpolated_slopes(split.c_l, grid)
-        c_l = torch.sub(prior.by_y.mT, fitted, out=fitted)
-        total = _with_other_terms(total, at, c_l, _Weighted.of(grid, E), _slopes(link, at, unit), grid, full=full)
+        c_l = prior.by_y.mT
+        if split.c_l is not None:
+            fitted = _interpolated_slopes(split.c_l, grid)
+            c_l = torch.sub(c_l, fitted, out=fitted)
+        total = _with_other_terms(
+            total, at, c_l, _Weighted.of(grid, E), mean_slopes(moments, at, unit), grid, full=full
+        )
     if not full:
         return d**2 * total, unit
     return (total + total.mT).div_(2).mul_(d[:, :, None] * d[:, None]), unit
@@ -57,7 +62,7 @@ def _at_nodes(split: SplitPairs, prior: Between, grid: Grid) -> tuple[NodeMargin
     v is taken from c, so that the two belong to one Gaussian apart from the error of the interpolation. What this error
     takes beyond v >= 0 and |c| <= sqrt(v v') is cut off; it is part of the stated error of the result.
     """
-    c = prior.values - grid.interpolated_pairs(split.c)  # (5.14)
+    c = prior.values if split.c is None else prior.values - grid.interpolated_pairs(split.c)  # (5.14)
     v = (c.diagonal(dim1=1, dim2=2) + grid.interpolated(split.jitter)).clamp(min=0)
     sd = v.sqrt()
     bound = sd[:, :, None] * sd[:, None]
@@ -68,19 +73,19 @@ def _at_nodes(split: SplitPairs, prior: Between, grid: Grid) -> tuple[NodeMargin
 def _interpolated_slopes(c_l: Float[Tensor, "b n n d"], grid: Grid) -> Float[Tensor, "b f d f"]:
     """Cov(f_q, d_l f_p) from pairs of latent nodes to all pairs of nodes, with the axis p last."""
     b, n, _, d = c_l.shape
-    half = grid.interpolated(c_l.permute(0, 3, 2, 1).reshape(b, d * n, n))  # (b, d p, f)
-    return grid.interpolated(half.mT.reshape(b, -1, d, n))
+    panels = c_l.reshape(b, -1, grid.L.shape[1], n * d)
+    return grid.interpolated((grid.L @ panels).view(b, -1, n, d).transpose(2, 3))
 
 
-def _unit(link: Link, at: NodeMarginals) -> Unit:
+def _unit(moments: Moments, at: NodeMarginals) -> Unit:
     """The largest E g' or sd E g'' on each path."""
-    _, slope, curvature = link.moments(at.m, at.v)
+    _, slope, curvature = moments
     return power_of_two(torch.maximum(slope.abs(), curvature.abs() * at.v.sqrt()).amax(1))
 
 
-def _slopes(link: Link, at: NodeMarginals, unit: Unit) -> Float[Tensor, "b f d"]:
+def mean_slopes(moments: Moments, at: NodeMarginals, unit: Unit) -> Float[Tensor, "b f d"]:
     """d_k E g(f) = E g' m_k + 1/2 E g'' v_k  (4.1), in units."""
-    _, slope, curvature = ((part / unit[:, None])[..., None] for part in link.moments(at.m, at.v))
+    _, slope, curvature = ((part / unit[:, None])[..., None] for part in moments)
     return slope * at.m_k + curvature / 2 * at.v_k
 
 

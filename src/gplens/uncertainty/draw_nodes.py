@@ -41,13 +41,13 @@ class DrawNodes:
     order: int
 
     @staticmethod
-    def on(length: float, order: int, *, smooth: bool) -> "DrawNodes":
-        """2 order + 1 nodes on each panel of a path of so many lengthscales."""
-        edges = equal_panels(max(1, ceil(length / REACH)), 1)
+    def on(length: float, order: int, *, smooth: bool, paths: int = 1) -> "DrawNodes":
+        """2 order + 1 nodes on each panel of so many paths, one after the other, of so many lengthscales each."""
+        edges = equal_panels(paths * max(1, ceil(length / REACH)), 1)
         start, width = edges[0, :-1, None], edges[0].diff()[:, None]
         t, w, gauss = map(torch.as_tensor, gauss_kronrod(order))
         nodes, weights, coarse = (part.flatten() for part in (start + width * t, width * w, width * gauss))
-        grid = None if smooth else Grid.on(edges, edges.new_tensor([length]), FINE, smooth=False)
+        grid = None if smooth else Grid.on(edges, edges.new_tensor([paths * length]), FINE, smooth=False)
         return DrawNodes(nodes, weights, coarse, grid, order)
 
     def averages(self, *, coarse: bool) -> Float[Tensor, "f q"]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.polynomial import legendre
 from torch import Tensor
 
@@ -35,18 +35,22 @@ class Level(NamedTuple):
 SMOOTH = tuple(Level(latent, 3 * latent // 2, inf) for latent in (5, 7, 9, 12, 16, 22, 30, 40))
 """The levels for kernels without a ridge, each compared with the one before it."""
 ROUGH = (
-    Level(6, 6, 1.6),
-    Level(8, 8, 1.6),
-    Level(10, 10, 1.6),
-    Level(13, 12, 1.4),
-    Level(17, 14, 0.9),
-    Level(22, 16, 0.7),
-    Level(30, 14, 0.4),
-    Level(40, 16, 0.3),
+    Level(6, 8, 2.0),
+    Level(8, 10, 2.0),
+    Level(10, 12, 2.0),
+    Level(13, 16, 2.0),
+    Level(15, 16, 1.6),
+    Level(19, 14, 1.0),
+    Level(22, 14, 0.8),
+    Level(27, 16, 0.7),
+    Level(31, 16, 0.5),
+    Level(38, 14, 0.4),
+    Level(42, 14, 0.3),
 )
-"""Those for kernels with a ridge. Neighbours differ in the nodes of a piece, which a short panel has one of."""
-FIRST = (0.7, 1.6)
-"""Panel lengths in lengthscales up to which the first and the second level are tried first, for a tolerance of 1e-3."""
+"""Those for kernels with a ridge, of which every second one is tried: neighbours have errors of one size, which may
+cancel in their difference. Levels that are compared differ in the nodes of a piece, which a short panel has one of."""
+FIRST = (0.7, 1.6, 2.4)
+"""Panel lengths in lengthscales up to which the first levels are tried first, for a tolerance of 1e-3."""
 LATER = (1e-5, 1e-8)
 """Tolerances below which the first level is one later, or two."""
 
@@ -82,13 +86,18 @@ class Grid:
         L = torch.as_tensor(_interpolation(level.latent, level.nodes, pieces))
         return Grid((start + width * nodes).flatten(1), (start + width * t).flatten(1), L, weights, pairs)
 
+    def repeated(self, paths: int) -> "Grid":
+        """That of one path for several ones."""
+        latent, t, weights = (part.expand(paths, -1) for part in (self.latent, self.t, self.weights))
+        return Grid(latent, t, self.L, weights, self.W.expand(paths, -1, -1))
+
     def interpolated(self, values: Float[Tensor, "*rest n"]) -> Float[Tensor, "*rest f"]:
         """Values at the nodes of the integrand, from those at the latent nodes, in the last axis."""
-        return (values.unflatten(-1, (-1, self.L.shape[1])) @ self.L.T).flatten(-2)
+        return (values.reshape(-1, self.L.shape[1]) @ self.L.T).view(*values.shape[:-1], -1)
 
     def gathered(self, weights: Float[Tensor, "*rest f"]) -> Float[Tensor, "*rest n"]:
         """Weights of the latent nodes, from those of the nodes of the integrand: the transpose of `interpolated`."""
-        return (weights.unflatten(-1, (-1, self.L.shape[0])) @ self.L).flatten(-2)
+        return (weights.reshape(-1, self.L.shape[0]) @ self.L).view(*weights.shape[:-1], -1)
 
     def interpolated_pairs(self, values: Float[Tensor, "b n n"]) -> Float[Tensor, "b f f"]:
         """The same for values at pairs of nodes."""
@@ -137,6 +146,7 @@ def panels_between(kinks: Float[Tensor, "b k"], panels: int) -> Float[Tensor, "b
     return torch.cat([equal_panels(panels, len(kinks)), chosen], dim=1).sort(dim=1).values
 
 
-def first_level(length: float, tolerance: float) -> int:
-    """The level that is tried first on panels of up to so many lengthscales."""
-    return sum(length > limit for limit in FIRST) + sum(tolerance < limit for limit in LATER)
+def levels_from(length: Float[Tensor, " b"], tolerance: float, *, smooth: bool) -> Int[Tensor, " b"]:
+    """The first level for panels of so many lengthscales each."""
+    limits = length.new_tensor(FIRST[:-1] if smooth else FIRST)
+    return (length[:, None] > limits).sum(1) + sum(tolerance < limit for limit in LATER)

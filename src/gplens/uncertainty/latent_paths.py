@@ -105,7 +105,7 @@ class PathDraws:
         """At 2 order + 1 nodes of each panel."""
         path, sources = Line(x0[None], (x - x0)[None], x.new_zeros(1, 0)), Sources.of(question.process)
         process = sources.process
-        nodes = DrawNodes.on(float(process.length(path)), order, smooth=process.smooth)
+        nodes = DrawNodes.on(float(process.length(path)), order, smooth=process.smooth, paths=process.paths)
         line = replace(path, t=nodes.t[None])
         latents = tuple(LatentPath.of(process, i, line, nodes, full=full) for i in range(process.latents))
         rule, mix, one = (

@@ -14,6 +14,7 @@ from gplens.paths.integrand import Integral, Question, Rule
 from gplens.paths.prior_part import Integrate
 from gplens.paths.sampling import attribute_by_sampling
 from gplens.uncertainty.answers import spread_of
+from gplens.uncertainty.backgrounds import spread_over_background
 from gplens.uncertainty.requests import Samples, Uncertainty
 from gplens.uncertainty.sums import NEXT_ROW, spread_of_sums
 
@@ -90,9 +91,22 @@ class Work:
         if request is not None:
             if isinstance(request, Samples) and before:
                 request = replace(request, seed=request.seed + NEXT_ROW * before)
-            asked = (self.question, request, x, baselines[:, 0], attribution.integral.values)
-            spread = spread_of(*asked) if self.sets is None else spread_of_sums(*asked, self.sets)
+            spread = self._spread(request, x, baselines, attribution.integral.values)
         return Portion(attribution, spread, len(x))
+
+    def _spread(
+        self,
+        request: Uncertainty,
+        x: Float[Tensor, "p d"],
+        baselines: Float[Tensor, "#p s d"],
+        values: Float[Tensor, "p o d"],
+    ) -> Spread:
+        """That of the attributions, or of their sums over sets of features."""
+        if baselines.shape[1] > 1:
+            background = replace(self.background, sets=self.sets)
+            return spread_over_background(self.question, request, x, baselines, values, background)
+        asked = (self.question, request, x, baselines[:, 0], values)
+        return spread_of(*asked) if self.sets is None else spread_of_sums(*asked, self.sets)
 
 
 def _written(whole: Portion | None, part: Portion, before: int, rows: int) -> Portion:

@@ -13,7 +13,9 @@ from gplens.expectations.link import Link
 from gplens.lines.line import Line
 from gplens.lines.units import quotient
 from gplens.paths.blocks import numbers_on_pairs, rows_in_a_block
+from gplens.processes.bundle import Bundle
 from gplens.processes.process import Process
+from gplens.uncertainty.between_paths import bundle_covariance
 from gplens.uncertainty.covariance import covariance
 from gplens.uncertainty.grid import REACH, ROUGH, SMOOTH, Grid, Level, equal_panels, panels_between
 from gplens.uncertainty.requests import Uncertainty
@@ -35,7 +37,6 @@ PIECE = 1.6
 GAINS, STALLED = 2 / 3, 2
 """Levels whose error is more than this part of the last one's, and how many of them in a row end a refinement: what is
 left is rounding."""
-
 
 Attempt = tuple[Tensor, Level]
 """The edges (b, e) of panels, and how finely these are resolved."""
@@ -63,12 +64,12 @@ class Refinement:
     request: Uncertainty
     panels: int
     first: int
-    """The level that is tried first."""
+    """The number of the level that is tried first."""
 
     @property
     def rows_in_a_block(self) -> int:
         """The paths that are refined together."""
-        d, level = self.process.features, self.levels[self.first + 1]
+        d, level = self.process.features, self.levels[1]
         pieces = 1 if self.process.smooth else ceil(REACH / level.piece)
         pairs = HELD * (self.panels * level.nodes * pieces) ** 2 * (1 + d)
         matrices = MATRICES * d**2 * len(self.outputs) if self.request.covariances else 0
@@ -89,21 +90,21 @@ class Refinement:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """All that may be tried, from the coarsest on."""
-        return SMOOTH if self.process.smooth else ROUGH
+        """All that may be tried, from the first one on."""
+        return SMOOTH[self.first :] if self.process.smooth else ROUGH[self.first :: 2]
 
     def _stages(self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]) -> list[tuple[list[Attempt], bool]]:
         """Panels and their levels, one after the other, and whether there may be kinks inside of panels.
 
         Paths with known kinks are cut there after three levels, others into a third after all of them.
         """
-        equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels[self.first :]]
+        equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels]
         cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
-        if cut is not None:
+        if cut is not None and self.process.paths == 1:
             return [(equal[:UNCUT], True), ([(cut, level) for level in self.levels], self.process.autograd)]
         kinked = bool(((kinks > 0) & (kinks < 1)).any()) or self.process.autograd
         finer = equal_panels(3 * self.panels, len(kinks))
-        return [(equal + [(finer, level) for level in self.levels[self.first + UNCUT :]], kinked)]
+        return [(equal + [(finer, level) for level in self.levels[UNCUT:]], kinked)]
 
     def _refine(
         self,
@@ -169,8 +170,11 @@ class Refinement:
     ) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o"]]:
         """The covariances of every output in units of unit^2, and the unit, which is that of the last level."""
         units = [None] * len(self.outputs) if last is None else last[1].unbind(1)
+        full, process = self.request.covariances, self.process
         parts = [
-            covariance(self.process, output, link, x0, d, grid, unit, full=self.request.covariances)
+            bundle_covariance(process, output, link, grid, unit, full=full)
+            if isinstance(process, Bundle)
+            else covariance(process, output, link, x0, d, grid, unit, full=full)
             for output, link, unit in zip(self.outputs, self.links, units, strict=True)
             if link is not None
         ]

@@ -12,7 +12,7 @@ from gplens.explanation.spread import Spread
 from gplens.lines.line import Line
 from gplens.paths.integrand import Question
 from gplens.uncertainty.draws import check_size, deviations, draw
-from gplens.uncertainty.grid import REACH, first_level
+from gplens.uncertainty.grid import REACH, levels_from
 from gplens.uncertainty.latent_paths import PathDraws
 from gplens.uncertainty.refinement import Refinement
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
@@ -94,17 +94,17 @@ class SpreadQuestion:
 
 
 def _closed_form(asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"]) -> Spread:
-    """Covariances, or variances, in blocks of rows with equally many panels."""
+    """Covariances, or variances, in blocks of rows with equally many panels and the same first level."""
     full, process, d = asked.request.covariances, asked.question.process, x - x0
     shape = (len(x), len(asked.question.outputs), *x.shape[1:] * (2 if full else 1))
     std, error, covariances = x.new_empty(shape[:3]), x.new_empty(shape[:3]), x.new_empty(shape) if full else None
     converged = torch.zeros(len(x), dtype=torch.bool)
     length = process.length(Line(x0, d, x.new_zeros(len(x), 0)))
     panels = (length / REACH).ceil().clamp(min=1).long()
-    for count in panels.unique().tolist():
-        every_row = (panels == count).nonzero()[:, 0]
-        first = first_level(float(length[every_row].max()) / count, asked.request.accuracy)
-        refinement = Refinement(process, asked.question.outputs, asked.links, asked.request, count, first)
+    first = levels_from(length / panels, asked.request.accuracy, smooth=process.smooth)
+    for count, level in torch.stack([panels, first], dim=1).unique(dim=0).tolist():
+        every_row = ((panels == count) & (first == level)).nonzero()[:, 0]
+        refinement = Refinement(process, asked.question.outputs, asked.links, asked.request, count, level)
         for rows in every_row.split(refinement.rows_in_a_block):
             result = refinement.run(x0 if len(x0) == 1 else x0[rows], d[rows], length[rows])
             std[rows], error[rows], converged[rows] = result.std, result.error, result.converged
