@@ -36,8 +36,7 @@ from gplens.rules import Rule
 from gplens.targets import Target
 from gplens.uncertainty import Uncertainty
 
-COMPARED = 8
-"""Support points at which `posterior_` is compared with GPyTorch's own prediction."""
+COMPARED = 8  # support points at which `posterior_` is compared with GPyTorch's own prediction
 
 
 class GPEstimator(FittedEstimator, SharedParameters, Displayed, WithPage, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
