@@ -78,13 +78,14 @@ def main() -> None:
     text = f"""# Training
 
 Measured by `make bench-training` on {date.today()}, one thread, Python {platform.python_version()}, {versions}.
-Seconds are those of the CPU, for the fit alone. `benchmarks/fit_tables.py` says which rows defaults were chosen on: none of those
-that are reported on. The Gaussian processes of scikit-learn and GPyTorch have at most 1,000 rows, 600 for classes.
+Seconds are those of the CPU, for the fit alone. `benchmarks/fit_tables.py` says which rows defaults were chosen
+on: none of those that are reported on. The exact Gaussian processes of scikit-learn and GPyTorch have at most 1,000
+rows, 600 for classes.
 
 {markdown(["table", "model", "score", "log density", "in 90 % interval", "CPU time"], lines)}
 
-Exact and sparse models of the same rows (a made table), five splits: mean held-out log densities, their mean difference, and the
-standard deviation of the exact one over the splits.
+Exact and sparse models of the same rows (a made table), five splits: mean held-out log densities, their mean
+difference, and the standard deviation of the exact one over the splits.
 
 {markdown(["rows", "exact", "sparse", "difference", "noise"], sparse)}
 """

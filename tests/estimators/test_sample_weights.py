@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from gplens.estimators import GPClassifier, GPCountRegressor, GPRegressor, GPVarianceRegressor, load
 from gplens.estimators.training.evidence import log_evidence
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from messages import naming
 
 EVERY: dict[str, tuple[Any, Any]] = {

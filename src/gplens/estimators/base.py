@@ -1,6 +1,5 @@
 """What all estimators share: the fitted model, predictions, explanations and files."""
 
-import warnings
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any
@@ -21,19 +20,16 @@ from gplens.estimators.estimator_card import Displayed
 from gplens.estimators.estimator_page import WithPage
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.explaining import Explaining
-from gplens.estimators.fitting import Fit, Settings
+from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import support_points
-from gplens.estimators.linear_rivals import warn_if_beaten
+from gplens.estimators.linear_rivals import warn_of
 from gplens.estimators.parameters import Design, SharedParameters
 from gplens.estimators.representatives import representatives
 from gplens.estimators.scaling import Scaling, average, scaling_of
-from gplens.estimators.training.monitor import INTERRUPTED
-from gplens.estimators.training.plan import check_budget
 from gplens.estimators.training_tables import TrainingTable, read_rows
 from gplens.processes.process import Process
 
-COMPARED = 8
-"""Support points at which `posterior_` is compared with GPyTorch's own prediction."""
+COMPARED = 8  # support points at which `posterior_` is compared with GPyTorch's own prediction
 
 
 class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
@@ -57,20 +53,13 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
 
     @abstractmethod
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        budget: float | None = None,
-        checkpoint: str | Path | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPEstimator":
         """Fit to a table and its targets.
 
         Args:
-            sample_weight: how often each row counts; a weight of two is the same as two equal rows.
-            budget: seconds that the fit may take, which its sizes follow. A fit that has not converged by then ends
-                with the best model so far, and `training_summary_` says so. None is no limit, with the sizes of 60.
+            sample_weight: how often each row counts.
+            budget: seconds, after which the fit ends with the best model so far; None is no limit.
             checkpoint: a folder, from which a killed fit resumes where it stopped.
         """
 
@@ -109,20 +98,12 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         scaling = scaling_of(self.scaling, table.X, sharing, table.weights)
         return Design.of(self, sharing, shared=shared), scaling
 
-    def _settings(self, budget: Any, checkpoint: str | Path | None) -> Settings:
-        """What `fit` was asked for, checked."""
-        return Settings(check_budget(budget), checkpoint, self.progress)
-
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
-        """Set the fitted attributes, and say so if the fit was interrupted."""
+        """Set the fitted attributes, and say so if the fit was interrupted or a linear model is better."""
         scaling = scaling_of(self.scaling, table.X, table.plan.sharing, table.weights)
         background = representatives(table.X, scaling, table.weights, fit.summary["seed"])
         self._finish(fit, table.plan, average(table.X, table.weights), background)
-        if fit.summary["stopped"] == INTERRUPTED:
-            steps = fit.summary["steps"]
-            warnings.warn(f"The fit was interrupted after {steps} steps; the best model is kept.", stacklevel=3)
-        else:
-            warn_if_beaten(fit.summary)
+        warn_of(fit.summary)
 
     def _finish(self, fit: Fit, plan: ColumnPlan, mean: Float[Tensor, " e"], background: Inputs | None) -> None:
         """Set the fitted attributes, at the end of `fit` and of `load`."""
@@ -161,5 +142,4 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         return mean[:, 0].numpy(), variance[:, 0].sqrt().numpy()
 
     def _marginals(self, X: Float[Tensor, "b d"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
-        """m and v of the latent functions at rows."""
         return marginals(self.posterior_, X)

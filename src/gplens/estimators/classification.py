@@ -19,7 +19,7 @@ from gplens.adapters.numbers import as_int
 from gplens.adapters.reading import read_host_likelihood
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import evaluate
-from gplens.estimators.fitting import Problem
+from gplens.estimators.fitting import Problem, Settings
 from gplens.estimators.likelihoods import Logistic
 from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
@@ -47,13 +47,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     shared: bool = True
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        budget: float | None = None,
-        checkpoint: str | Path | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPClassifier":
         """Fit to labels of any kind."""
         table = read_training(self, X, y, sample_weight, numeric=False)
@@ -62,7 +56,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.classes_, labels = np.unique(table.y, return_inverse=True)
         problem = replace(self._problem(torch.from_numpy(labels.astype(np.float64))), weights=table.weights)
         design, scaling = self._design(table, shared=self.shared)
-        fit = fit_likelihood(design, problem, table.X, scaling, self._settings(budget, checkpoint))
+        fit = fit_likelihood(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
         self._finish_fit(fit, table)
         return self
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
-from gplens.estimators.fitting import Problem
+from gplens.estimators.fitting import Problem, Settings
 from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
@@ -37,13 +37,7 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         return tags
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        budget: float | None = None,
-        checkpoint: str | Path | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPCountRegressor":
         """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
         table = read_training(self, X, y, sample_weight, numeric=True)
@@ -54,7 +48,7 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         start = float(np.log(typical))
         problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=start, weights=table.weights)
         design, scaling = self._design(table)
-        fit = fit_likelihood(design, problem, table.X, scaling, self._settings(budget, checkpoint))
+        fit = fit_likelihood(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
         self._finish_fit(fit, table)
         return self
 

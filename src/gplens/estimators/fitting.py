@@ -17,9 +17,9 @@ from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean, sh
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import Scaling, noise_in_table_units, sparse_in_table_units
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
+from gplens.estimators.training.fit_sizes import FIXED, check_budget
 from gplens.estimators.training.loop import Data, Loop
 from gplens.estimators.training.options import Adam, NaturalGradients, Training
-from gplens.estimators.training.plan import FIXED
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training.rows import HELD_OUT, PLACEMENTS, generator_of
 from gplens.estimators.weights import Weights
@@ -75,6 +75,11 @@ class Settings:
     """Where checkpoints are written."""
     show: bool = True
     """Whether a progress bar is shown."""
+
+    @staticmethod
+    def of(budget: Any, folder: str | Path | None, show: bool) -> "Settings":
+        """What `fit` was asked for, checked."""
+        return Settings(check_budget(budget), folder, show)
 
 
 def gaussian_noise(initial: float | None = None) -> GaussianLikelihood:

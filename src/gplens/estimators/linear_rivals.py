@@ -15,7 +15,8 @@ from torch import Tensor
 
 from gplens.estimators.fitting import Problem
 from gplens.estimators.likelihoods import LogPoisson
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
+from gplens.estimators.training.monitor import INTERRUPTED
 from gplens.estimators.training.rows import RIVALS, generator_of
 from gplens.estimators.training.sites import Solution, features_at, gaussian_of
 
@@ -151,9 +152,12 @@ def _verdict(
     }
 
 
-def warn_if_beaten(summary: dict[str, Any]) -> None:
-    """Say that a linear model predicts held-out rows better, where the summary of a fit has found so."""
-    if summary.get("linear_is_better"):
+def warn_of(summary: dict[str, Any]) -> None:
+    """Say that a fit was interrupted, or that a linear model predicts held-out rows better."""
+    if summary["stopped"] == INTERRUPTED:
+        message = f"The fit was interrupted after {summary['steps']} steps; the best model is kept."
+        warnings.warn(message, stacklevel=4)
+    elif summary.get("linear_is_better"):
         ours, linear = summary["held_out_log_density"], summary["linear_log_density"]
         warnings.warn(
             f"A {summary['linear_model']} on the same columns predicts held-out rows better than this model: its log "

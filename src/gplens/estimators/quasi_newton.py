@@ -22,9 +22,9 @@ from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
 from gplens.estimators.training.climb import ITERATIONS, TOLERANCE, Climb, log_prior
 from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.evidence import log_evidence
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.fit_sizes import Plan
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
-from gplens.estimators.training.plan import Plan
 from gplens.estimators.training.q_of_u import Natural
 from gplens.estimators.training.rows import PLACEMENTS, SUBSET, generator_of
 from gplens.estimators.training.site_bound import SiteBound

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
-from gplens.estimators.fitting import Problem, gaussian_noise
+from gplens.estimators.fitting import Problem, Settings, gaussian_noise
 from gplens.estimators.likelihoods import log_normal
 from gplens.estimators.quasi_newton import fit_exactly, fit_likelihood
-from gplens.estimators.training.plan import most_exact_rows
+from gplens.estimators.training.fit_sizes import most_exact_rows
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import read_training
 from gplens.estimators.weights import Weights, deviation, mean
@@ -46,20 +46,14 @@ class GPRegressor(RegressorMixin, GPEstimator):
     exact_rows: int | None = None
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        budget: float | None = None,
-        checkpoint: str | Path | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPRegressor":
         """Fit to real numbers. Checkpoints are written by sparse fits only."""
         table = read_training(self, X, y, sample_weight, numeric=True)
         targets = torch.from_numpy(np.array(table.y, dtype=np.float64))
         design, scaling = self._design(table)
         shift, scale = _centre(targets, table.weights)
-        settings = self._settings(budget, checkpoint)
+        settings = Settings.of(budget, checkpoint, self.progress)
         limit = most_exact_rows(settings.budget) if self.exact_rows is None else as_float(self.exact_rows)
         if limit is None:
             raise ValueError(f"exact_rows must be a number of rows or None, got exact_rows={self.exact_rows!r}.")

@@ -15,7 +15,7 @@ from torch import Tensor
 from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
-from gplens.estimators.fitting import Problem
+from gplens.estimators.fitting import Problem, Settings
 from gplens.estimators.likelihoods import SquaredScale, log_normal
 from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
@@ -48,13 +48,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         return tags
 
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        budget: float | None = None,
-        checkpoint: str | Path | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPVarianceRegressor":
         """Fit to observations that scatter around zero."""
         table = read_training(self, X, y, sample_weight, numeric=True)
@@ -69,7 +63,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         start: dict[str, Any] = {"mean": 0.8, "variance": 0.25, "concave": False, "scale": scale}
         problem = Problem(observed / scale, likelihood, _sites, weights=table.weights, **start)
         design, scaling = self._design(table)
-        fit = fit_likelihood(design, problem, table.X, scaling, self._settings(budget, checkpoint))
+        fit = fit_likelihood(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
         self._finish_fit(replace(fit, likelihood=SquaredScale(floor * scale**2)), table)
         return self
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 from torch import Tensor
 
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch, WatchError
 
 MEMORY = 20
@@ -70,7 +70,7 @@ def ascend(
         try:
             value = objective(start.with_vector(point))
             (slope,) = torch.autograd.grad(value, point)
-        except torch._C._LinAlgError:
+        except torch.linalg.LinAlgError:  # pyright: ignore[reportPrivateImportUsage]
             if evaluations == 1:
                 raise
             return FARTHEST - best, np.zeros_like(vector)

@@ -12,7 +12,7 @@ from torch import Tensor
 from gplens.estimators.gp_models import WIDTH
 from gplens.estimators.training.ascent import CONVERGED, Ascent, ascend, box
 from gplens.estimators.training.checkpoint import Checkpoint, State
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
 from gplens.estimators.training.rows import PLACEMENT, generator_of
 from gplens.estimators.training.sites import Bound

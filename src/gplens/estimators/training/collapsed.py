@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, posterior_of
 from gplens.estimators.weights import Weights

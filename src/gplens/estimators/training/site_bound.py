@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.likelihoods import expected_log_prob
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch, WatchError
 from gplens.estimators.training.rows import LOOKS, generator_of
 from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, features_at, posterior_of
@@ -37,7 +37,7 @@ class SiteBound(Bound):
     seed: int
 
     def __call__(self, at: Hyperparameters) -> Float[Tensor, ""]:
-        """The bound (6.5) in nats, after steps of the sites; at their fixed point their own derivative is zero."""
+        """The bound (6.5) in nats, after steps of the sites, which make its gradient that of (6.8)."""
         self.refresh(at.with_vector(at.vector.detach()), steps=STEPS, tolerance=CLOSE)
         rows = features_at(at, self.structure, self.X)
         q, _, _ = posterior_of([(slice(None), rows)], self.sites)

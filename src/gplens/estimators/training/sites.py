@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.training.bound import Features, Gaussian
-from gplens.estimators.training.hyperparameters import Hyperparameters, Structure
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 
 BLOCK, KEPT = 5000, 3e7

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.estimators.training.stationary import profile, squared_distances
+from gplens.estimators.training.kernel_values import profile, squared_distances
 
 
 @final
