@@ -22,8 +22,9 @@ from gplens.estimators import (
     NaturalGradients,
     Training,
 )
-from gplens.estimators.training.evidence import ITERATIONS
+from gplens.estimators.training.climb import WORTH
 from gplens.estimators.training.rows import typical_distance
+from gplens.estimators.training.sizes import NOMINAL, RUNGS
 from gplens.estimators.training_tables import FEW_CLASSES, MOST_CLASSES, ROWS_PER_CLASS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "ESTIMATORS.md").read_text()
@@ -73,11 +74,10 @@ def test_the_table_of_parameters_has_their_defaults() -> None:
         values = re.findall(r'`("?[\w()]+"?)`|^(\d+)', default)
         for name, (quoted, number) in zip(re.findall(r"`(\w+)`", names), values, strict=True):
             listed[name] = quoted.strip('"') if quoted else int(number)
-    parameters = GPClassifier().get_params()
+    parameters = {**GPRegressor().get_params(), **GPClassifier().get_params()}
     assert set(listed) <= set(parameters)
     for name, default in listed.items():
-        ours = "Training()" if name == "training" and parameters[name] is None else parameters[name]
-        assert str(ours) == str(default), name
+        assert str(parameters[name]) == str(default), name
     kernels = re.findall(r'"(\w+)"', " ".join(rows("## Parameters")[0][1:]))
     frame, f = table(20)
     for kernel in kernels:
@@ -139,5 +139,10 @@ def test_lengthscales_start_at_the_median_distance_over_the_root_of_two() -> Non
     assert typical_distance(X, 0) == pytest.approx(float(np.median(pairs)) / 2**0.5, rel=1e-3)
 
 
-def test_an_exact_fit_takes_at_most_sixty_iterations() -> None:
-    assert f"at most {ITERATIONS} iterations" in " ".join(PAGE.split())
+def test_the_sizes_of_sparse_fits() -> None:
+    page = " ".join(PAGE.split())
+    assert f"Inducing points are {RUNGS[0]} at first" in page
+    assert (
+        f"up to {RUNGS[-1]:,} and to what the budget allows, for as long as that gains {WORTH:g} nats per row" in page
+    )
+    assert f"the sizes are those of {NOMINAL:g} seconds" in page

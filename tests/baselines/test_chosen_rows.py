@@ -29,7 +29,11 @@ def baseline_of(baseline: object, X: object = X) -> np.ndarray:
     return gplens.explain(POSTERIOR, X, baseline=baseline, likelihood=Exp(), support=False).baseline.numpy()
 
 
-@pytest.mark.parametrize("make", [np.asarray, torch.as_tensor, pandas.DataFrame, np.ndarray.tolist], ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [np.asarray, torch.as_tensor, pandas.DataFrame, np.ndarray.tolist],
+    ids=["array", "tensor", "frame", "list"],
+)
 def test_the_medoid_has_the_smallest_sum_of_distances(make: object) -> None:
     medoid = TABLE[distances(TABLE).sum(1).argmin()]
     np.testing.assert_array_equal(baseline_of(Medoid(make(TABLE))), np.tile(medoid, (3, 1)))  # type: ignore[operator]

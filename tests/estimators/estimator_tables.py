@@ -51,7 +51,7 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarray]]] =
     "rational": (lambda: GPRegressor("rational_quadratic", exact_rows=1, ard=False, **SMALL), real),
     "collapsed": (lambda: GPRegressor(exact_rows=1, inducing_points=15, random_state=0), real),
     "count": (lambda: GPCountRegressor("matern52", **SMALL), counts),
-    "count sites": (lambda: GPCountRegressor(inducing_points=15, random_state=0), counts),
+    "probit sites": (lambda: GPClassifier(inducing_points=15, random_state=0), two),
     "variance": (lambda: GPVarianceRegressor(**SMALL), scattered),
     "probit": (lambda: GPClassifier(**SMALL), two),
     "logistic": (lambda: GPClassifier(link="logistic", inducing_points=15, random_state=0), two),

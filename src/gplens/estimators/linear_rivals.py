@@ -1,4 +1,4 @@
-"""Whether a linear model of the same inputs predicts held-out rows better: ridge, logistic or Poisson regression."""
+"""Whether a linear model of the same inputs predicts held-out rows better: ridge or logistic regression."""
 
 import warnings
 from math import log, pi
@@ -8,13 +8,11 @@ import numpy as np
 import torch
 from gpytorch.likelihoods import GaussianLikelihood, SoftmaxLikelihood
 from jaxtyping import Float, Int
-from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, RidgeCV
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from torch import Tensor
 
 from gplens.estimators.fitting import Problem
-from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import INTERRUPTED
 from gplens.estimators.training.rows import RIVALS, generator_of
@@ -28,7 +26,7 @@ DRAWS = 128
 """Draws of the latent values of a held-out row."""
 CLEAR, MATTERS = 3.0, 0.02
 """A linear model is better if it gains 3 standard errors of the difference, and 0.02 nats per row."""
-NAMES = {"gaussian": "ridge regression", "poisson": "Poisson regression", "classes": "logistic regression"}
+NAMES = {"gaussian": "ridge regression", "classes": "logistic regression"}
 
 
 def compare_exact(
@@ -119,9 +117,6 @@ def _linear(problem: Problem, X: Any, y: Any, w: Any, new: Any, new_y: Any) -> t
         ridge = RidgeCV(np.logspace(-2, 4, 13)).fit(X, y, sample_weight=w)
         variance = np.average((y - ridge.predict(X)) ** 2, weights=w) + 1e-12
         return NAMES["gaussian"], -((new_y - ridge.predict(new)) ** 2 / variance + np.log(2 * np.pi * variance)) / 2
-    if isinstance(problem.likelihood, LogPoisson):
-        rate = PoissonRegressor(alpha=1e-2, max_iter=200).fit(X, y, sample_weight=w).predict(new)
-        return NAMES["poisson"], new_y * np.log(rate) - rate - gammaln(new_y + 1)
     model = LogisticRegression(max_iter=200).fit(X, y, sample_weight=w)
     p = np.full((len(new), int(max(y.max(), new_y.max())) + 1), 1e-6)  # a class that only held-out rows have
     p[:, model.classes_.astype(int)] = model.predict_proba(new)
