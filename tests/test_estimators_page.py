@@ -23,8 +23,8 @@ from gplens.estimators import (
     Training,
 )
 from gplens.estimators.training.climb import WORTH
+from gplens.estimators.training.fit_sizes import NOMINAL, RUNGS
 from gplens.estimators.training.rows import typical_distance
-from gplens.estimators.training.sizes import NOMINAL, RUNGS
 from gplens.estimators.training_tables import FEW_CLASSES, MOST_CLASSES, ROWS_PER_CLASS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "ESTIMATORS.md").read_text()
