@@ -24,8 +24,7 @@ BLOCK = 2**22
 class Medoid(Tabular):
     """The most central row of a table, with the smallest sum of distances to the others: a typical row that exists.
 
-    The n^2 distances between n rows are computed anew in every call of `explain`: 11,000 rows take about a second. Pass
-    a part of a larger table.
+    The n^2 distances between n rows are computed anew in every call of `explain`. Pass a part of a large table.
     """
 
     def of_table(self, table: Float[Tensor, "n d"], X: Float[Tensor, "b d"]) -> Float[Tensor, "1 1 d"]:

@@ -18,8 +18,7 @@ def deviation_at(
 ) -> Float[Tensor, "b o"] | None:
     """Var[g(f)]^1/2, f ~ N(m, v), of outputs that are E g(f) of one latent function each; None if others are asked for.
 
-    By 64 Gauss-Hermite nodes: exact for the identity and the square, for the exponential to 1e-9 up to v = 4 (1e-3 at
-    v = 16), for the probit and the sigmoid to 1e-4 up to v = 100.
+    By 64 Gauss-Hermite nodes, which are exact for polynomials such as the identity and the square.
     """
     links = [expectation.link_of(output) for output in outputs]
     marginals = process.along(Line.at(X))

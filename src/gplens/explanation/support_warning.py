@@ -13,7 +13,7 @@ from gplens.processes.process import Process
 
 LOW = 0.1
 """The support below which a call warns. On tables of scikit-learn (wine, breast cancer, iris, digits, diabetes), paths
-from the mean, the medoid and a sample of the rows have a least support of 0.18 or more, and paths from zeros, which is
+from the mean, the medoid and a sample of the rows have a least support of 0.2 or more, and paths from zeros, which is
 far from the rows of wine, breast cancer and iris, have 0.03 or less."""
 PATHS = 16
 """The most paths whose ends and middle are looked at."""
