@@ -26,7 +26,8 @@ from gplens.explanation.support_of_paths import support_of_paths
 from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribution import Attribution, Background
+from gplens.paths.attribution import Attribution
+from gplens.paths.averaging import Background
 from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Question, Rule
 from gplens.processes.process import Process

@@ -60,6 +60,8 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarray]]] =
     "own kernels": (lambda: GPClassifier(shared=False, inducing="first", **SMALL), three),
 }
 """Joining this list is joining the contract of predictions, explanations and files."""
+TWO_CLASSES = ("probit", "probit sites", "logistic")
+"""Those that explain the probability of their second class."""
 
 
 @cache

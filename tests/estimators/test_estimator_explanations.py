@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 import torch
-from estimator_tables import KINDS, SMALL, fitted, real, table, three
+from estimator_tables import KINDS, SMALL, TWO_CLASSES, fitted, real, table, three
 from sklearn.exceptions import NotFittedError
 
 import gplens
@@ -32,7 +32,7 @@ def test_attributions_add_up_to_what_predict_says(kind: str) -> None:
     e = model.explain(X, baseline=model.mean_input_)
     says = model.predict_proba if isinstance(model, GPClassifier) else model.predict
     change = torch.as_tensor(says(X) - says(model.mean_input_[None]))
-    change = change[:, 1] if kind in ("probit", "logistic") else change
+    change = change[:, 1] if kind in TWO_CLASSES else change
     torch.testing.assert_close(e.values.sum(-1), change, rtol=1e-6, atol=1e-6 * float(change.abs().max()))
 
 
@@ -42,7 +42,7 @@ def test_predictions_are_those_of_the_explanation(kind: str) -> None:
     model, X = fitted(kind), table(3, seed=7)[0]
     e = model.explain(X, baseline=model.mean_input_)
     says = model.predict_proba if isinstance(model, GPClassifier) else model.predict
-    predicted = says(X)[:, 1] if kind in ("probit", "logistic") else says(X)
+    predicted = says(X)[:, 1] if kind in TWO_CLASSES else says(X)
     np.testing.assert_allclose(predicted, e.prediction, rtol=1e-9, atol=1e-12)
     latent = model.explain(X, baseline=model.mean_input_, target=gplens.targets.Latent())
     np.testing.assert_allclose(model.posterior_.m(torch.from_numpy(X)).squeeze(1), latent.prediction, rtol=1e-9)

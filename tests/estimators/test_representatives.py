@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from estimator_tables import KINDS, fitted, table
+from estimator_tables import KINDS, TWO_CLASSES, fitted, table
 from sklearn.metrics import pairwise_distances
 
 import gplens
@@ -52,7 +52,7 @@ def test_an_explanation_without_a_baseline_is_relative_to_the_background(kind: s
     assert {tuple(row) for row in background.values.tolist()} <= {tuple(row) for row in table()[0].tolist()}
     says = model.predict_proba if isinstance(model, GPClassifier) else model.predict
     expected = says(X) - np.average(says(background.values.numpy()), axis=0, weights=background.weights)
-    expected = expected[:, 1] if kind in ("probit", "logistic") else expected
+    expected = expected[:, 1] if kind in TWO_CLASSES else expected
     np.testing.assert_allclose(e.values.sum(-1).numpy(), expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
     assert f"its background of {len(background.values)} typical training rows" in repr(e)
     assert e.background_std is not None

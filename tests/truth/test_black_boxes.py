@@ -36,6 +36,7 @@ def test_bumps_are_seen_by_the_rule_that_looks_harder() -> None:
     assert all(check_random_bump(seed, HARDER) for seed in range(30))
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 def test_the_default_rule_can_miss_them_as_the_docs_say() -> None:
     assert not all(check_random_bump(seed, Adaptive()) for seed in range(30))
 

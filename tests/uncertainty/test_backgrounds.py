@@ -11,7 +11,7 @@ from gplens.expectations.elementwise import ExpectedLink
 from gplens.expectations.softmax import Softmax
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Identity, Link, Probit, Sigmoid
-from gplens.paths.attribution import Background
+from gplens.paths.averaging import Background
 from gplens.paths.integrand import Question
 from gplens.uncertainty import Uncertainty
 from gplens.uncertainty.backgrounds import spread_over_background

@@ -1,6 +1,6 @@
 """Attributions of a table of inputs: paths in blocks of rows, averaged over the baselines of each input."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.scratch import Scratch
-from gplens.lines.units import power_of_two
+from gplens.paths.averaging import Background
 from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
@@ -17,40 +17,10 @@ from gplens.paths.threads import balanced, in_order
 
 TIGHTENINGS = 3
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
-
-
 FIRST_NODES = 17
 """Nodes of the first attempt at a typical path, with its ends."""
 CHANNELS = 3
 """Sums of a nested rule."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Background:
-    """How the attributions of an input relative to several baselines become one."""
-
-    shares: Float[Tensor, " s"] | None = None
-    """The share of each baseline in the average, adding up to one; None if all have the same share."""
-    sets: Sequence[Sequence[int]] | None = None
-    """Features whose sums the deviations are of; None for those of single features."""
-
-    def mean(self, paths: Float[Tensor, "b s ..."]) -> Float[Tensor, "b ..."]:
-        """The average over the baselines."""
-        return paths.mean(1) if self.shares is None else torch.einsum("s,bs...->b...", self.shares, paths)
-
-    def summed(self, values: Float[Tensor, "*rows d"]) -> Float[Tensor, "*rows g"]:
-        """Sums over the sets."""
-        if self.sets is None:
-            return values
-        return torch.stack([values[..., list(members)].sum(-1) for members in self.sets], dim=-1)
-
-    def deviation(self, values: Float[Tensor, "b s o d"]) -> Float[Tensor, "b o g"]:
-        """The deviation from the average (4.12)."""
-        values = self.summed(values)
-        unit = power_of_two(values.abs().amax((1, 2, 3), keepdim=True))  # squares of small numbers vanish
-        scaled = values / unit
-        return unit[:, 0] * self.mean((scaled - self.mean(scaled)[:, None]).square()).sqrt()
 
 
 @final

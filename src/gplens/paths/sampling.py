@@ -6,7 +6,8 @@ from math import sqrt
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from gplens.paths.attribution import Attribution, Background, attribute
+from gplens.paths.attribution import Attribution, attribute
+from gplens.paths.averaging import Background
 from gplens.paths.integrand import Integral, Question, Rule
 
 

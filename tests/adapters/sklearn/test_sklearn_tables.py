@@ -77,7 +77,7 @@ KINDS = {
     "arrow": (MODEL, pyarrow.Table.from_pandas(ROWS), BASE),
     "lists": (MODEL, ROWS.to_numpy(object).tolist(), BASE.to_dict()),
     "an array": (MODEL, ROWS.to_numpy(object), TABLE[5:6]),
-    "read once": (gplens.read(MODEL, points=ROWS), ROWS, [TABLE.iloc[5].tolist()] * 4),
+    "read once": (gplens.read(MODEL, points=ROWS), ROWS, gplens.baselines.Rows(TABLE.iloc[[5] * 4])),
 }
 
 

@@ -18,8 +18,9 @@ def check(seed: int) -> None:
     rare = Posterior.exact(kernels.RBF(torch.ones(2).double()), X, y - depth, noise=0.3, mean=ConstantMean(-depth))
     nothing = kernels.Scale(kernels.RBF(torch.ones(2).double()), torch.tensor(1e-30).double())
     certain = Posterior.exact(nothing, X, 0 * y, noise=1.0)
-    classes = gplens.explain(Stack((rare, certain)), x, baseline=x0, likelihood=links.Softmax(), outputs=[0])
-    exact = gplens.explain(rare, x, baseline=x0, likelihood=links.Sigmoid(), tolerance=1e-9)
+    pairs = gplens.baselines.Rows(x0)
+    classes = gplens.explain(Stack((rare, certain)), x, baseline=pairs, likelihood=links.Softmax(), outputs=[0])
+    exact = gplens.explain(rare, x, baseline=pairs, likelihood=links.Sigmoid(), tolerance=1e-9)
     assert classes.converged is not None
     assert classes.error is not None
     off = (classes.values[:, 0] - exact.values).abs()
