@@ -17,9 +17,9 @@ nodes that are used. Kernels that are not analytic begin with 15 nodes, which a 
 REACH_OF_ROUGH = 1.4
 """The length of the first panels, in lengthscales, if the kernels are not analytic: up to it 15 nodes mostly suffice.
 Recipe: benchmarks/blocks.py prints the nodes that are used."""
-STATED = 0.1
-"""The smallest error that is stated, as a part of the allowed one: estimates of smaller errors may miss by more than
-their safety factors. Recipe: scripts/stated_errors.py"""
+STATED, STATED_OF_ROUGH = 0.1, 1.0
+"""The smallest error that is stated, as a part of the allowed one, for kernels that are analytic and that are not:
+estimates of smaller errors may miss by more than their safety factors. Recipe: scripts/stated_errors.py"""
 RESTARTS = 3
 """How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
 
@@ -58,7 +58,8 @@ class Adaptive(Rule):
             within, adds_up = _judge(integrand, sums, tolerance)
         limit = allowed_error(integrand, sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
-        least = torch.maximum(STATED * limit, torch.maximum(gap, torch.minimum(2 * gap, limit)))
+        smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit
+        least = torch.maximum(smallest, torch.maximum(gap, torch.minimum(2 * gap, limit)))
         error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
         return Integral(sums.values, error, sums.nodes, within & adds_up)
 
