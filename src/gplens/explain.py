@@ -265,12 +265,13 @@ def _explanation(
         return tensor[:, 0] if output_names is None else tensor
 
     integral = attribution.integral
+    error = None if integral.error is None else shaped(integral.error)
     return Explanation(
         values=shaped(integral.values),
         prediction=shaped(attribution.end),
         baseline_prediction=shaped(attribution.start),
         gap=shaped(attribution.gap),
-        error=None if integral.error is None else shaped(integral.error) + floor,
+        error=None if error is None else error + floor if floor else error,
         nodes=integral.nodes,
         converged=integral.converged,
         inputs=table.values,

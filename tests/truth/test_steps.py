@@ -84,6 +84,7 @@ def test_steep_probit(amplitude: float) -> None:
         check_random_model(seed, 1.0, amplitude)
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.slow
 def test_with_seeds_that_move() -> None:
     start = fresh_seed()

@@ -47,6 +47,7 @@ def std(e: Explanation) -> torch.Tensor:
     return e.std
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_covariances_are_semi_definite_and_diagonal_is_their_diagonal(case: KernelCase) -> None:
     (posterior, _), (X, X0) = fitted(case, 31), rows(31, 1)
@@ -61,6 +62,7 @@ def test_covariances_are_semi_definite_and_diagonal_is_their_diagonal(case: Kern
     torch.testing.assert_close(std(full)[0] ** 2, C.diagonal().clamp(min=0), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_swapping_input_and_baseline_leaves_the_covariance(case: KernelCase) -> None:
     (posterior, _), (X, X0) = fitted(case, 32), rows(32, 1)

@@ -136,6 +136,7 @@ def test_deviations_are_within_their_stated_error(kernel: str, link: str) -> Non
         assert float(excess(spread, std)) <= 0
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [0.1, 10.0, 30.0])
 @pytest.mark.parametrize("link", LINKS)
@@ -151,6 +152,7 @@ def test_short_and_long_paths(kernel: str, link: str, length: float) -> None:
         assert request.tolerance < 1e-3 or bool(converged(spread).all())
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(8))
 def test_no_converged_deviation_is_off_by_more_than_its_stated_error(block: int) -> None:

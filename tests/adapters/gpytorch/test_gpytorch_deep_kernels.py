@@ -95,6 +95,7 @@ def test_many_random_networks() -> None:
         check_values(deep_case(seed))
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.slow
 def test_error_bars_of_many_random_networks() -> None:
     first = fresh_seed()

@@ -183,6 +183,7 @@ def test_the_variance_of_a_mean_with_a_large_offset(g: Callable[[Tensor], Tensor
     assert bool(e.converged.all())
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.slow
 def test_random_likelihoods_with_another_seed() -> None:
     seed = fresh_seed()

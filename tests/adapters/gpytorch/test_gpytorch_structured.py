@@ -79,6 +79,7 @@ def test_error_bars_are_those_of_the_host(kind: str) -> None:
     check_error_bars(structured_case(0, kind))
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_kernels(kind: str) -> None:

@@ -144,6 +144,7 @@ def test_mixing_by_the_identity_is_the_exact_softmax_within_its_standard_error()
     assert not torch.equal(sampled.values, gplens.explain(process, X, baseline=0.0, likelihood=other).values)
 
 
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
 @pytest.mark.slow
 def test_a_tolerance_that_draws_cannot_reach_is_said_to_be_missed() -> None:
     process, X = posteriors(3, 2, seed=2)
