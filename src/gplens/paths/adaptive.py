@@ -21,7 +21,10 @@ STATED, STATED_OF_ROUGH = 0.1, 1.0
 """The smallest error that is stated, as a part of the allowed one, for kernels that are analytic and that are not:
 estimates of smaller errors may miss by more than their safety factors. Recipe: scripts/stated_errors.py"""
 RESTARTS = 3
-"""How often a path whose attributions do not add up starts again: four times the panels, a tenth of the tolerance."""
+"""How often a path whose attributions do not add up, or that nearly converged, starts again: four times the panels, a
+tenth of the tolerance."""
+NEARLY = 4.0
+"""The estimated error of such a path, as a multiple of the allowed one: its last sums missed by little."""
 
 
 @final
@@ -43,25 +46,24 @@ class Adaptive(Rule):
             raise ValueError(f"Adaptive: expected reach > 0 and panels >= 1, got {self.reach} and {self.panels}.")
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
-        """Refine all paths, then repeat those that seem settled but whose attributions do not add up (4.4)."""
+        """Refine all paths, then repeat those that nearly converged, or whose attributions do not add up (4.4)."""
         reach = self.reach if integrand.smooth else min(self.reach, REACH_OF_ROUGH)
         panels = (integrand.length / reach).ceil().clamp(1, self.panels).long()
         sums, finer = self._refined(integrand, tolerance, panels), tolerance
-        within, adds_up = _judge(integrand, sums, tolerance)
+        converged, missed = _judge(integrand, sums, tolerance)
         for _ in range(RESTARTS):
-            missed = within & ~adds_up
             if not missed.any():
                 break
             panels, finer = (4 * panels).clamp(max=self.panels), finer / 10
             again = self._refined(integrand.take(missed.nonzero()[:, 0]), finer, panels[missed])
             sums = sums.replaced(missed, again)
-            within, adds_up = _judge(integrand, sums, tolerance)
+            converged, missed = _judge(integrand, sums, tolerance)
         limit = allowed_error(integrand, sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit
         least = torch.maximum(smallest, torch.maximum(gap, torch.minimum(2 * gap, limit)))
         error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
-        return Integral(sums.values, error, sums.nodes, within & adds_up)
+        return Integral(sums.values, error, sums.nodes, converged)
 
     def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> "PathSums":
         """All paths, those whose first attempt has equally many nodes together."""
@@ -87,7 +89,9 @@ def _first_nodes(integrand: Integrand, tolerance: float, panels: Int[Tensor, " b
 
 
 def _judge(integrand: Integrand, sums: PathSums, tolerance: float) -> tuple[Bool[Tensor, " b"], Bool[Tensor, " b"]]:
-    """Whether the estimated errors are within the tolerance (4.9), and whether the attributions add up (4.4)."""
+    """Which paths converged: errors within the tolerance (4.9), attributions that add up (4.4); which nearly did."""
     limit = allowed_error(integrand, sums.values, tolerance)
     gap = (sums.values.sum(2) - integrand.change).abs()
-    return (sums.worst <= limit).all(1), (gap <= limit + integrand.gap_floor).all(1)
+    within, nearly = ((sums.worst <= factor * limit).all(1) for factor in (1.0, NEARLY))
+    converged = within & (gap <= limit + integrand.gap_floor).all(1)
+    return converged, nearly & ~converged
