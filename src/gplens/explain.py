@@ -134,7 +134,7 @@ def explain(
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
         if uncertainty is True:
-            uncertainty = automatic_request(question, len(names))
+            uncertainty = automatic_request(question, len(names), baselines.shape[1])
         request = _request(uncertainty or None, grouped=bool(groups) and sets is None)
         together = request if isinstance(request, Samples) and request.across_rows else None
         if together is not None:

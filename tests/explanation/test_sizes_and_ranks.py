@@ -138,6 +138,21 @@ def test_ranks_know_their_names() -> None:
     assert "output 0" in repr(several.rank_probabilities())
 
 
+def test_many_baselines_have_deviations_alone() -> None:
+    """Through a link, a background of more than five rows is not drawn by uncertainty=True."""
+    posterior, X = fitted(KERNELS["rbf"], 82)[0], rows(82, 1)[0]
+    few, many = (
+        gplens.explain(
+            posterior, X, baseline=gplens.baselines.Sample(rows(83, s)[0]), likelihood=Exp(), uncertainty=True
+        )
+        for s in (2, 6)
+    )
+    assert few.draws is not None
+    assert many.draws is None
+    assert many.std is not None
+    assert bool((many.std > 0).all())
+
+
 def test_frames_have_intervals_and_signs_where_they_are_known() -> None:
     e = asked(True, Exp())
     frame = e.to_frame(level=0.5)
