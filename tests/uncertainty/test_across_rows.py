@@ -83,13 +83,14 @@ def test_inputs_that_are_equal_have_equal_draws(kernel: str, link: Link) -> None
     drawn = draws_of(e)
     torch.testing.assert_close(drawn[:, 0], drawn[:, 2], rtol=0, atol=1e-5 * float(drawn.std()))
     assert float((drawn[:, 0] - drawn[:, 1]).abs().max()) > 0.1 * float(drawn.std())
-    alone = Samples(1500, seed=0, across_rows=True)
+    alone = Samples(6000, seed=0, across_rows=True)
     once = gplens.explain(posterior, X[:1], baseline=Rows(X0[:1]), likelihood=link, uncertainty=alone).importance()
     twice = gplens.explain(
         posterior, X[[0, 0]], baseline=Rows(X0[[0, 0]]), likelihood=link, uncertainty=alone
     ).importance()
     for a, b in zip(once.interval(), twice.interval(), strict=True):
-        torch.testing.assert_close(a, b, rtol=0, atol=0.1 * float(once.interval()[1].max()))
+        # Other draws, whose quantiles differ by 2 % in the mean and 6 % at most over 24 seeds and cases.
+        torch.testing.assert_close(a, b, rtol=0, atol=0.15 * float(once.interval()[1].max()))
 
 
 @pytest.mark.slow
