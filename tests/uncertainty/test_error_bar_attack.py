@@ -23,6 +23,10 @@ LINKS: list[tuple[Link, oracle.Covariance]] = [
     (Probit(), oracle.probit),
     (Sigmoid(), oracle.sigmoid),
 ]
+SHARES = [0.32, 0.32, 0.32, 0.04]
+"""How often each link is drawn: the oracle of the sigmoid takes some twenty times as long as the others."""
+LONG = 0.15
+"""The share of paths of ten lengthscales, for the same reason."""
 Pair = tuple[Kernel, oracle.Kernel]
 
 
@@ -71,12 +75,12 @@ class Attack:
         ours, naive = KERNELS[g.integers(len(KERNELS)) if kernel is None else kernel](
             torch.as_tensor(g.uniform(0.5, 2, d))
         )
-        link, covariance = LINKS[g.integers(len(LINKS))]
+        link, covariance = LINKS[g.choice(len(LINKS), p=SHARES)]
         Z, y = torch.as_tensor(g.normal(size=(n, d))), torch.as_tensor(amplitude * g.normal(size=n))
         variance = amplitude**2
         posterior = Posterior.exact(Scale(ours, torch.tensor(variance)), Z, y, noise=noise * variance)
         regression = oracle.Regression(lambda a, b: variance * naive(a, b), Z, y, noise * variance)
-        wanted = (float(10 ** g.uniform(-1.3, 0)) if g.random() < 0.6 else 10.0) if length is None else length
+        wanted = (float(10 ** g.uniform(-1.3, 0)) if g.random() > LONG else 10.0) if length is None else length
         middle, direction = torch.as_tensor(0.7 * g.normal(size=(1, d))), torch.as_tensor(g.normal(size=(1, d)))
         half = wanted / 2 * direction / posterior.length(Line(middle, direction, middle.new_zeros(1, 0)))
         return Attack(posterior, regression, link, covariance, middle + half, middle - half, wanted)
@@ -116,11 +120,12 @@ def test_a_converged_deviation_is_within_its_stated_error(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")  # rows that say so are no attack
+@pytest.mark.parametrize("block", range(4))
 def test_no_converged_deviation_is_off_by_more_than_it_says(block: int) -> None:
     """Short paths and such of ten lengthscales, to tolerances from 1e-5 to 1e-2."""
     off, reached = [], 0
-    for i in range(20):
+    for i in range(50):
         seed = [fresh_seed(), block, i]
         attack = Attack.random(seed)
         spread = attack.spread(float(10 ** np.random.default_rng(seed).uniform(-5, -2)))
@@ -128,7 +133,7 @@ def test_no_converged_deviation_is_off_by_more_than_it_says(block: int) -> None:
             reached += 1
             off += [(seed, attack.link, attack.length)] if attack.is_off(spread) else []
     assert not off
-    assert reached >= 14
+    assert reached >= 40
 
 
 @pytest.mark.slow
