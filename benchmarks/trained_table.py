@@ -1,6 +1,7 @@
 """The first table of `make bench`: trained models, whose paths are many lengthscales long and whose links are steep."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -67,9 +68,23 @@ def with_deviations(title: str, work: Workload, wanted: str) -> Row:
     return slower(f"{title}, with `Diagonal()`", "the values alone", measured, wanted)
 
 
+def with_checks(title: str, work: Workload, wanted: str) -> Row:
+    """What every call compares: the model and its likelihood with the live ones, and the support of a few paths."""
+    likelihood = work.prepared.likelihood
+    unchecked = replace(
+        work.prepared, compare=lambda points, at: (), likelihood=likelihood and replace(likelihood, near=None)
+    )
+
+    def bare() -> gplens.Explanation:
+        return gplens.explain(unchecked, work.X, baseline=work.x0[0], support=False)
+
+    return slower(f"{title}, with its checks", "the same without them", ratio(bare, work.explain), wanted)
+
+
 def bikes(work: Workload) -> Iterator[Row]:
     rival = partial(counts_by_captum, points=POINTS["counts"])
     yield together("bikes, 400 rows", work.first(400), CAPTUM, rival, ">= 18x")
+    yield with_checks("bikes, 400 rows", work.first(400), "<= 1.1x")
     yield one_at_a_time("bikes, 20 rows", work.first(20), CAPTUM, rival, ">= 6x")
     yield with_deviations("bikes, 100 rows", work.first(100), "<= 25x")
     yield Row("bikes, one warm row", "-", f"{calls(work.first(1).explain):,} Python calls", "< 4,000")
