@@ -61,8 +61,8 @@ def probit(m: Tensor, n: Tensor, v: Tensor, w: Tensor, c: Tensor) -> Tensor:
 
 
 def sigmoid(m: Tensor, n: Tensor, v: Tensor, w: Tensor, c: Tensor) -> Tensor:
-    """A product of two Gauss-Hermite rules, for moderate variances."""
-    z, weights = (torch.as_tensor(part) for part in roots_hermite(28))
+    """A product of two Gauss-Hermite rules. At a variance of 3 rules of 28 nodes leave 5e-5, rules of 60 nodes 1e-9."""
+    z, weights = (torch.as_tensor(part) for part in roots_hermite(60))
     z, weights = z * 2**0.5, weights / pi**0.5
     f = m[..., None] + v.sqrt()[..., None] * z
     slope, rest = c / v.sqrt(), (w - c**2 / v).clamp(min=1e-14).sqrt()
@@ -89,7 +89,7 @@ class Regression:
         """Of all features, with so many nodes on the panels between the edges for s, and on those below each s."""
         s, t, weights = _triangle(edges, order)
         d, total = x - x0, torch.zeros_like(x)
-        for first, second, w in zip(s.split(4000), t.split(4000), weights.split(4000), strict=True):
+        for first, second, w in zip(s.split(1000), t.split(1000), weights.split(1000), strict=True):
             total += w @ self._mixed(covariance, x0 + first[:, None] * d, x0 + second[:, None] * d)
         return (2 * d**2 * total).clamp(min=0).sqrt()
 
