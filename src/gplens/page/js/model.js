@@ -1,5 +1,6 @@
 // The model of the page: predictions with intervals, attributions with error bars, slices, tail probabilities.
 import { attribute, byColumn } from "./attribution.js";
+import { classDeviations } from "./class_bars.js";
 import { encodeSetting } from "./columns.js";
 import { deviations } from "./error_bars.js";
 import { ruleWithin } from "./links.js";
@@ -9,8 +10,11 @@ import { gammaLower, normalCdf, normalQuantile } from "./special.js";
 
 const NODES = 16;
 const MORE_NODES = 24;
+const CLASS_NODES = 10; // nodes and pairs of draws for classes: while one drags, and at rest with 16 nodes
+const FEW_DRAWS = 64;
+const DRAWS = 512;
 export const AT_REST = 1e-9; // the error of attributions relative to the largest one
-export const IN_MOTION = 1e-6;
+export const IN_MOTION = 1e-3; // what half of the points would change; it leaves some 1e-7 where kernels are smooth
 
 export class Model {
   constructor(spec) {
@@ -22,7 +26,6 @@ export class Model {
     this.shift = spec.shift;
     const of = this.columns.flatMap((column, i) => new Array(column.inputs).fill(i));
     this.sets = { of, count: this.columns.length };
-    this.barsKnown = this.response.links !== null;
   }
 
   /** A setting of the columns as the point at which kernels are evaluated. */
@@ -37,12 +40,12 @@ export class Model {
   /** Of every output the expected response with its interval; and how far the data determine the latent functions. */
   predict(x, level) {
     const at = this.posterior.at(x), { m, v } = at;
-    const z = normalQuantile((1 + level) / 2), values = this.response.values(m, v);
-    const support = this.posterior.support(at);
+    const z = normalQuantile((1 + level) / 2), support = this.posterior.support(at);
     if (!this.response.links) {
-      const sd = this.response.deviations(m, v);
+      const { values, sd } = this.response.spreads(m, v);
       return { values, low: values.map((p, c) => p - sd[c]), high: values.map((p, c) => p + sd[c]), support, m, v };
     }
+    const values = this.response.values(m, v);
     const ends = [-z, z].map((u) => m.map((x_, c) => this.response.links[c].g(x_ + u * Math.sqrt(Math.max(v[c], 0)))));
     const [low, high] = [ends[0].map((a, c) => Math.min(a, ends[1][c])), ends[0].map((a, c) => Math.max(a, ends[1][c]))];
     return { values, low, high, support, m, v };
@@ -91,7 +94,10 @@ export class Model {
 
   /** Deviations of the attributions of one output, and the change that more nodes would make; null if not known. */
   bars(x0, x, output, count = NODES) {
-    if (!this.barsKnown) return null;
+    if (!this.response.links) {
+      const few = count <= NODES;
+      return classDeviations(this.posterior.parts, output, x0, x, this.sets, few ? CLASS_NODES : NODES, few ? FEW_DRAWS : DRAWS);
+    }
     let c = output, part = null;
     for (part of this.posterior.parts) { if (c < part.latents) break; c -= part.latents; }
     return deviations(part, c, this.response.links[output], x0, x, this.sets, count);
