@@ -4,6 +4,7 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+import gpytorch
 import numpy as np
 import pandas
 import pytest
@@ -160,6 +161,17 @@ def test_special_functions_are_those_of_scipy(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["weights"], w / 2, atol=1e-15)
 
 
+class NegativeBinomial(gpytorch.likelihoods.likelihood._OneDimensionalLikelihood):
+    """Counts with mean exp(f) and more variance than a Poisson variable: mean + mean^2 / failures."""
+
+    def __init__(self, failures: float) -> None:
+        super().__init__()
+        self.failures = failures
+
+    def forward(self, function_samples: Any, *args: Any, **kwargs: Any) -> Any:
+        return torch.distributions.NegativeBinomial(self.failures, logits=function_samples - np.log(self.failures))
+
+
 TAILS = """
 import { Model } from "page/model.js";
 const model = new Model(given.spec);
@@ -170,17 +182,22 @@ console.log(JSON.stringify(given.settings.map((setting) => {
 """
 
 
-@pytest.mark.parametrize("kind", ["gaussian", pytest.param("poisson", marks=pytest.mark.slow)])
+KINDS = ["poisson", "negative_binomial", "laplace"]
+
+
+@pytest.mark.parametrize("kind", ["gaussian", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS)])
 def test_tail_probabilities_are_those_of_python(kind: str, tmp_path: Path) -> None:
     """P(y > t) of the target `Exceeds`, and an interval of y whose ends have the tails that they should have."""
-    import gpytorch
+    likelihoods = gpytorch.likelihoods
+    from gplens.estimators.likelihoods import LogPoisson
 
     model, t = posterior(kernels.RBF(L)), [0.0, 0.7, 1.0, 4.0, 9.5]
-    likelihood: Any = gpytorch.likelihoods.GaussianLikelihood().double().initialize(noise=0.3)
-    if kind == "poisson":
-        from gplens.estimators.likelihoods import LogPoisson
-
-        likelihood = LogPoisson()
+    likelihood: Any = {
+        "gaussian": lambda: likelihoods.GaussianLikelihood().double().initialize(noise=0.3),
+        "poisson": LogPoisson,
+        "negative_binomial": lambda: NegativeBinomial(2.5),
+        "laplace": lambda: likelihoods.LaplaceLikelihood().double().initialize(noise=0.3),
+    }[kind]()
     X = pairs(3)[:, 1]
     spec = spec_of(model, likelihood)
     assert spec["outcome"]["type"] == kind
@@ -194,7 +211,7 @@ def test_tail_probabilities_are_those_of_python(kind: str, tmp_path: Path) -> No
     np.testing.assert_allclose(np.array([a["tails"] for a in answers]).T, [tails(s) for s in t], rtol=1e-8, atol=1e-12)
     for i, (low, high) in enumerate(answer["interval"] for answer in answers):
         assert low < high
-        slack = 1e-9 if kind == "gaussian" else 1e-12  # of counts: the least y whose tail is small enough
+        slack = 1e-9  # of counts the ends are the least y whose tail is small enough
         assert tails(high)[i] <= 0.05 + slack
         assert tails(low)[i] <= 0.95 + slack
 

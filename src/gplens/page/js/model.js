@@ -3,10 +3,10 @@ import { attribute, byColumn } from "./attribution.js";
 import { classDeviations } from "./class_bars.js";
 import { encodeSetting } from "./columns.js";
 import { deviations } from "./error_bars.js";
-import { ruleWithin } from "./links.js";
+import { outcomeOf } from "./outcomes.js";
 import { Posterior } from "./posterior.js";
 import { responseOf } from "./response.js";
-import { gammaLower, normalCdf, normalQuantile } from "./special.js";
+import { normalQuantile } from "./special.js";
 
 const NODES = 16;
 const MORE_NODES = 24;
@@ -21,7 +21,8 @@ export class Model {
     this.columns = spec.columns;
     this.posterior = new Posterior(spec.parts);
     this.response = responseOf(spec.response, this.posterior.latents);
-    this.outcome = spec.outcome;
+    this.outcome = outcomeOf(spec.outcome, this.response.links);
+    this.whyNoOutcome = spec.no_outcome;
     this.rate = spec.rate;
     this.shift = spec.shift;
     const of = this.columns.flatMap((column, i) => new Array(column.inputs).fill(i));
@@ -53,37 +54,12 @@ export class Model {
 
   /** P(y > t) of an output, from its marginal; NaN if the page does not know the likelihood (2.11). */
   exceeds(m, v, t, output = 0) {
-    if (!this.outcome) return NaN;
-    if (this.outcome.type === "gaussian") {
-      const { noise } = this.outcome;
-      return normalCdf((m - t) / Math.sqrt(v + noise[noise.length > 1 ? output : 0]));
-    }
-    if (t < 0) return 1;
-    const count = Math.floor(t) + 1, sd = Math.sqrt(Math.max(v, 0)), link = this.response.links[output];
-    const { z, w } = ruleWithin(Math.min(0.3, 0.6 / (sd * Math.sqrt(count) + 1e-12)));
-    let sum = 0;
-    for (let i = 0; i < z.length; i++) sum += w[i] * gammaLower(count, link.g(m + sd * z[i]));
-    return sum;
+    return this.outcome ? this.outcome.exceeds(m, v, t, output) : NaN;
   }
 
   /** The central interval of an observation y, or null. */
   outcomeInterval(m, v, level, output = 0) {
-    if (!this.outcome) return null;
-    const tail = (1 - level) / 2;
-    if (this.outcome.type === "gaussian") {
-      const { noise } = this.outcome, sd = Math.sqrt(v + noise[noise.length > 1 ? output : 0]), z = normalQuantile(1 - tail);
-      return [m - z * sd, m + z * sd];
-    }
-    return [1 - tail, tail].map((p) => { // the least y with P(Y > y) <= p
-      let high = 1;
-      while (this.exceeds(m, v, high, output) > p && high < 1e9) high *= 2;
-      let low = -1;
-      while (high - low > 1) {
-        const middle = Math.floor((low + high) / 2);
-        if (this.exceeds(m, v, middle, output) > p) low = middle; else high = middle;
-      }
-      return high;
-    });
+    return this.outcome ? this.outcome.interval(m, v, level, output) : null;
   }
 
   /** Attributions of the columns for the outputs asked for, from one point to another. */

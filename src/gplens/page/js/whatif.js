@@ -65,7 +65,7 @@ export function whatifView(live, state, change, level) {
       el("p", { class: "big" }, el("output", { id: "prediction" }, numberText(at.values[output])), several || name === "" ? null : el("span", { class: "dim" }, " ", el("bdi", {}, name))),
       el("p", {}, interval, outcome ? ` An observation is between ${numberText(outcome[0])} and ${numberText(outcome[1])}, with the same probability.` : ""),
       el("p", { class: away ? "warning" : "dim" }, away ? `The model has left its data. ${seen}` : seen),
-      model.outcome ? tailField() : null,
+      model.outcome ? tailField() : model.whyNoOutcome ? el("p", { class: "dim", id: "no-tail" }, `No P(y > t): ${model.whyNoOutcome}.`) : null,
       several ? el("figure", {}, classChart(outputs, at.values, at.low, at.high, width)) : null);
     if (focused === "threshold") document.getElementById("threshold").focus();
   }
