@@ -39,7 +39,8 @@ def test_mean_sizes_are_bounded_by_the_mean_deviation() -> None:
     g = torch.Generator().manual_seed(0)
     values, std = (torch.randn(5, 2, 3, generator=g, dtype=torch.float64) for _ in range(2))
     std, prediction = std.abs(), torch.tensor([[0.9, 0.1]] * 4 + [[0.2, 0.8]], dtype=torch.float64)
-    spread = SimpleNamespace(std=std, draws=None, across_rows=False)
+    draws = torch.zeros(5, 9, 2, 3, dtype=torch.float64)  # of every row alone: they do not say how rows move together
+    spread = SimpleNamespace(std=std, draws=draws, across_rows=False)
     part = SimpleNamespace(spread=spread, values=values, output_names=("a", "b"), prediction=prediction)
     found = mean_sizes(part, 0.9)
     assert found is not None

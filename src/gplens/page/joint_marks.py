@@ -38,22 +38,22 @@ def mean_sizes(part: Any, level: float) -> dict[str, Any] | None:
 
     Of draws that are joint over the rows they are posterior intervals (5.24), of deviations alone an upper bound.
     """
-    spread = part.spread
+    spread: Any = part.spread
     if spread is None or spread.std is None:
         return None
     several, joint = part.output_names is not None, spread.across_rows and spread.draws is not None
     values, std = (tensor if several else tensor[:, None] for tensor in (part.values, spread.std))
-    draws = None if not joint else spread.draws if several else spread.draws[:, :, None]
+    drawn = spread.draws.reshape(*spread.draws.shape[:2], *values.shape[1:]) if joint else None
     row, likeliest = torch.arange(len(values)), part.prediction.reshape(len(values), -1).argmax(1)
     choices = [torch.full_like(row, output) for output in range(values.shape[1])]
     ends = [
-        _drawn_ends(draws[row, :, chosen], level)
-        if draws is not None
+        _drawn_ends(drawn[row, :, chosen], level)
+        if drawn is not None
         else _bounds(values[row, chosen], std[row, chosen])
         for chosen in [*choices, likeliest]
     ]
     low, high = (torch.stack(side) for side in zip(*ends, strict=True))
-    interval = f"{100 * level:g} % posterior intervals, joint over the rows" if draws is not None else BOUND
+    interval = f"{100 * level:g} % posterior intervals, joint over the rows" if joint else BOUND
     return {"low": floats(low), "high": floats(high), "interval": interval}
 
 

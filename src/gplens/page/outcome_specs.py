@@ -41,14 +41,15 @@ def _outcome(exceeds: Callable[[float], Any], links: tuple[Link, ...]) -> dict[s
     tails = [exceeds(t) for t in THRESHOLDS]
     if not all(isinstance(tail, ExpectedLink) for tail in tails):
         return None
-    given = [tail.links for tail in tails]
-    if all(isinstance(g, Probit) and g.shift == 0 for g in given[0]) and isinstance(links[0], Identity):
+    given: list[list[Link]] = [list(tail.links) for tail in tails]
+    link, *others = links
+    if all(isinstance(g, Probit) and g.shift == 0 for g in given[0]) and isinstance(link, Identity):
         return {"type": "gaussian", "noise": [g.noise for g in given[0] if isinstance(g, Probit)]}
-    if len(links) > 1 or any(len(own) > 1 for own in given):
+    if others or any(len(own) > 1 for own in given):
         return None
-    if isinstance(links[0], Identity):
+    if isinstance(link, Identity):
         return _laplace(given[0][0])
-    return _count([own[0](PROBES) for own in given], links[0](PROBES))
+    return _count([own[0](PROBES) for own in given], link(PROBES))
 
 
 def _laplace(tail: Link) -> dict[str, Any] | None:
@@ -69,7 +70,8 @@ def _count(values: list[Float[Tensor, " k"]], mean: Float[Tensor, " k"]) -> dict
 
     if not 0 < zero < 1 or excess(-12.0) * excess(20.0) > 0:
         return None
-    r = exp(optimize.brentq(excess, -12.0, 20.0, xtol=1e-13))
+    root: Any = optimize.brentq(excess, -12.0, 20.0, xtol=1e-13)
+    r = exp(root)
     p = (mean / (mean + r)).numpy()
     known = _same(values, lambda _, t: torch.from_numpy(special.betainc(t + 1, r, p)))
     return {"type": "negative_binomial", "failures": r} if known else None
