@@ -41,9 +41,10 @@ def mean_sizes(part: Any, level: float) -> dict[str, Any] | None:
     spread: Any = part.spread
     if spread is None or spread.std is None:
         return None
-    several, joint = part.output_names is not None, spread.across_rows and spread.draws is not None
+    several = part.output_names is not None
+    together: Tensor | None = spread.draws if spread.across_rows else None
     values, std = (tensor if several else tensor[:, None] for tensor in (part.values, spread.std))
-    drawn = spread.draws.reshape(*spread.draws.shape[:2], *values.shape[1:]) if joint else None
+    drawn = None if together is None else together.reshape(*together.shape[:2], *values.shape[1:])
     row, likeliest = torch.arange(len(values)), part.prediction.reshape(len(values), -1).argmax(1)
     choices = [torch.full_like(row, output) for output in range(values.shape[1])]
     ends = [
@@ -53,7 +54,7 @@ def mean_sizes(part: Any, level: float) -> dict[str, Any] | None:
         for chosen in [*choices, likeliest]
     ]
     low, high = (torch.stack(side) for side in zip(*ends, strict=True))
-    interval = f"{100 * level:g} % posterior intervals, joint over the rows" if joint else BOUND
+    interval = f"{100 * level:g} % posterior intervals, joint over the rows" if drawn is not None else BOUND
     return {"low": floats(low), "high": floats(high), "interval": interval}
 
 
