@@ -9,7 +9,6 @@ NUMERICAL := $(addprefix tests/,conformance kernels links paths expectations unc
 
 run: .venv/installed
 	@$(BIN)/gplens demo
-	@$(BIN)/python examples/bike_page.py
 
 test: lint types unit
 

@@ -29,7 +29,7 @@ def main(path: Path) -> None:
     table, counts = hours()
     print(f"Fitting a sparse GP to {len(table):,} hours for a page ...")
     columns = {"hour": Cyclic(24), "month": Cyclic(12), "weekday": Cyclic(7)}
-    model = GPCountRegressor("rbf", columns=columns, inducing_points=80, random_state=0).fit(table, counts)
+    model = GPCountRegressor("rbf", columns=columns, inducing_points=80, random_state=0).fit(table, counts, budget=20.0)
     page = model.page(table, path, targets=counts, rows=100, title="Bikes in Washington, D.C., hour by hour")
     print(f"A report with sliders, {page.stat().st_size / 1e6:.1f} MB, that needs no server: open {page}")
 

@@ -1,4 +1,4 @@
-"""`gplens demo`: pictures that it names, and a table and a model to go on with."""
+"""`gplens demo`: pictures and a page that it names, and a table and a model to go on with."""
 
 import re
 from pathlib import Path
@@ -20,8 +20,10 @@ def test_the_demo_writes_what_it_names(tmp_path: Path, capsys: pytest.CaptureFix
     assert shown.count("+-") >= 3 * 7  # every attribution of three hours has its error bar
     assert sorted(path.name for path in (tmp_path / "demo").iterdir() if path.suffix != ".png") == [
         "bikes.csv",
+        "bikes.html",
         "model",
     ]
+    assert shown.rstrip().endswith(str(tmp_path / "demo" / "bikes.html"))
 
 
 def test_the_hours_are_those_that_their_titles_say() -> None:

@@ -4,6 +4,7 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+import gpytorch
 import numpy as np
 import pandas
 import pytest
@@ -63,6 +64,42 @@ def test_every_kernel_and_link_is_that_of_python(tmp_path: Path) -> None:
             assert np.abs(answer["gap"]).max() <= 1e-8 * np.abs(values).max(), name
 
 
+MOTION = ANSWERS.replace("outputs);", "outputs, IN_MOTION);").replace("{ Model }", "{ IN_MOTION, Model }")
+
+
+def test_bars_that_follow_a_drag_are_nearly_those_at_rest(tmp_path: Path) -> None:
+    """Fewer points of the path leave 1e-6 of the largest attribution for a smooth kernel, 1e-3 for a Matern kernel."""
+    given, ends = {name: case for name, case in cases().items() if name.endswith("rbf") or name == SOFT}, pairs(4)
+    sent = [{"spec": spec_of(model, link), "pairs": ends.tolist(), "bars": False} for model, link in given.values()]
+    still, moving = run(ANSWERS, tmp_path, sent), run(MOTION, tmp_path, sent)
+    for name, at_rest, in_motion in zip(given, still, moving, strict=True):
+        for one, other in zip(at_rest, in_motion, strict=True):
+            a, b = np.array(one["values"]), np.array(other["values"])
+            assert np.abs(a - b).max() <= (1e-3 if name == SOFT else 1e-6) * np.abs(a).max(), name
+
+
+JETS = """
+import { softmaxJet } from "page/softmax.js";
+console.log(JSON.stringify(given.map(({ m, v }) => {
+  const { value, byM, byV } = softmaxJet(m, v);
+  return { value, byM: byM.map((own) => Array.from(own)), byV: byV.map((own) => Array.from(own)) };
+})));
+"""
+
+
+def test_classes_are_those_of_python_for_every_variance(tmp_path: Path) -> None:
+    """Probabilities and their derivatives to 1e-8, from certain logits to deviations of 20."""
+    r = np.random.default_rng(1)
+    sd = [0.0, 1e-3, 0.01, 0.02, 0.03, 0.07, 0.2, 0.5, 0.8, 0.9, 1.5, 4.0, 20.0]
+    m = r.normal(scale=3.0, size=(len(sd), 4))
+    v = np.stack([np.square([s, *r.choice(sd[:-1], 3)]) for s in sd])
+    answers = run(JETS, tmp_path, [{"m": a.tolist(), "v": b.tolist()} for a, b in zip(m, v, strict=True)])
+    value, by_m, by_v = links.Softmax().derivatives(torch.tensor(m), torch.tensor(v), (0, 1, 2, 3))
+    np.testing.assert_allclose([answer["value"] for answer in answers], value, atol=1e-8)
+    np.testing.assert_allclose([answer["byM"] for answer in answers], by_m, atol=1e-8)
+    np.testing.assert_allclose([answer["byV"] for answer in answers], by_v, atol=1e-8)
+
+
 @pytest.mark.slow
 def test_error_bars_are_those_of_python(tmp_path: Path) -> None:
     """To 1e-6 through the identity and for analytic kernels, to 1e-3 of the largest for Matern and another link."""
@@ -78,6 +115,25 @@ def test_error_bars_are_those_of_python(tmp_path: Path) -> None:
         for i, answer in enumerate(answers):
             std = e.std[i].numpy()
             assert np.abs(np.array(answer["deviations"]) - std).max() <= (1e-6 if exact else 1e-3) * std.max(), name
+
+
+@pytest.mark.slow
+def test_error_bars_of_classes_are_those_of_draws(tmp_path: Path) -> None:
+    """To 5 % of each at rest: of 4,000 draws of Python, whose deviations vary by 1.1 %."""
+    model, link = cases()[SOFT]
+    ends = pairs(4)
+    sent = [{"spec": spec_of(model, link), "pairs": ends.tolist(), "bars": True}]
+    e = gplens.explain(
+        model,
+        ends[:, 1],
+        baseline=gplens.baselines.Rows(ends[:, 0]),
+        likelihood=link,
+        outputs=[0],
+        uncertainty=gplens.Samples(4000, seed=3),
+    )
+    assert e.std is not None
+    found = np.array([answer["deviations"] for answer in run(ANSWERS, tmp_path, sent)[0]])
+    np.testing.assert_allclose(found, e.std.reshape(found.shape).numpy(), rtol=0.05)
 
 
 SPECIAL = """
@@ -105,6 +161,17 @@ def test_special_functions_are_those_of_scipy(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["weights"], w / 2, atol=1e-15)
 
 
+class NegativeBinomial(gpytorch.likelihoods.likelihood._OneDimensionalLikelihood):
+    """Counts with mean exp(f) and more variance than a Poisson variable: mean + mean^2 / failures."""
+
+    def __init__(self, failures: float) -> None:
+        super().__init__()
+        self.failures = failures
+
+    def forward(self, function_samples: Any, *args: Any, **kwargs: Any) -> Any:
+        return torch.distributions.NegativeBinomial(self.failures, logits=function_samples - np.log(self.failures))
+
+
 TAILS = """
 import { Model } from "page/model.js";
 const model = new Model(given.spec);
@@ -115,17 +182,22 @@ console.log(JSON.stringify(given.settings.map((setting) => {
 """
 
 
-@pytest.mark.parametrize("kind", ["gaussian", pytest.param("poisson", marks=pytest.mark.slow)])
+KINDS = ["poisson", "negative_binomial", "laplace"]
+
+
+@pytest.mark.parametrize("kind", ["gaussian", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS)])
 def test_tail_probabilities_are_those_of_python(kind: str, tmp_path: Path) -> None:
     """P(y > t) of the target `Exceeds`, and an interval of y whose ends have the tails that they should have."""
-    import gpytorch
+    likelihoods = gpytorch.likelihoods
+    from gplens.estimators.likelihoods import LogPoisson
 
     model, t = posterior(kernels.RBF(L)), [0.0, 0.7, 1.0, 4.0, 9.5]
-    likelihood: Any = gpytorch.likelihoods.GaussianLikelihood().double().initialize(noise=0.3)
-    if kind == "poisson":
-        from gplens.estimators.likelihoods import LogPoisson
-
-        likelihood = LogPoisson()
+    likelihood: Any = {
+        "gaussian": lambda: likelihoods.GaussianLikelihood().double().initialize(noise=0.3),
+        "poisson": LogPoisson,
+        "negative_binomial": lambda: NegativeBinomial(2.5),
+        "laplace": lambda: likelihoods.LaplaceLikelihood().double().initialize(noise=0.3),
+    }[kind]()
     X = pairs(3)[:, 1]
     spec = spec_of(model, likelihood)
     assert spec["outcome"]["type"] == kind
@@ -139,7 +211,7 @@ def test_tail_probabilities_are_those_of_python(kind: str, tmp_path: Path) -> No
     np.testing.assert_allclose(np.array([a["tails"] for a in answers]).T, [tails(s) for s in t], rtol=1e-8, atol=1e-12)
     for i, (low, high) in enumerate(answer["interval"] for answer in answers):
         assert low < high
-        slack = 1e-9 if kind == "gaussian" else 1e-12  # of counts: the least y whose tail is small enough
+        slack = 1e-9  # of counts the ends are the least y whose tail is small enough
         assert tails(high)[i] <= 0.05 + slack
         assert tails(low)[i] <= 0.95 + slack
 

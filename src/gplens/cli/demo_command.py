@@ -19,10 +19,10 @@ HOURS = {
 }
 """Contrasting hours, by the names of their pictures."""
 COLUMNS = ("month", "hour", "working_day", "weather", "temperature", "humidity", "wind_speed")
-SECONDS = 20.0
+SECONDS = 15.0
 """The budget of the fit."""
-SHOWN = 150
-"""The hours of the pictures of many hours."""
+SHOWN = 80
+"""The hours of the pictures of many hours, and of the page."""
 
 
 def add(app: typer.Typer) -> None:
@@ -33,10 +33,10 @@ def add(app: typer.Typer) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures, the model and the table.")] = FOLDER,
 ) -> None:
-    """Fit a model to a year of bike rentals, explain three contrasting hours, and draw them.
+    """Fit a model to a year of bike rentals, explain three contrasting hours, draw them, and write a page.
 
-    It takes less than a minute. The folder then holds the pictures, the table as bikes.csv and the model, to try the
-    other commands on.
+    It takes less than a minute. The folder then holds the pictures, a page with sliders, the table as bikes.csv and the
+    model, to try the other commands on.
     """
     import pyarrow
     from pyarrow import csv
@@ -55,12 +55,15 @@ def demo(
     model.save(out / "model")
     pictures = [_explained(model, table, counts, out / f"{name}.png", *hour) for name, hour in HOURS.items()]
     remark(f"Explaining {SHOWN} more hours ...")
-    pictures += _of_many(model, table, out)
+    many, rows = _many(model, table)
+    pictures += _drawn(many, out)
+    page = _page(model, table, counts, many, rows, out / "bikes.html")
     say("Pictures:\n" + "\n".join(f"  {picture}: {shows}" for picture, shows in pictures))
     say(f"\nDone in {perf_counter() - began:.0f} s. The table and the model are there too; go on with:")
     say(f"  gplens plot {out}/model {out}/bikes.csv --row 100 --baseline row:{TYPICAL[0]} --out picture.png")
     say(f"  gplens explain {out}/model {out}/bikes.csv --rows 1000 --out attributions.parquet")
     say(f"  gplens verify {out}/model {out}/bikes.csv")
+    say(f"A report with sliders that needs no server, {page.stat().st_size / 1e6:.1f} MB: open {page}")
 
 
 def _fitted(table: Any, counts: Any) -> Any:
@@ -85,13 +88,19 @@ def _explained(model: Any, table: Any, counts: Any, picture: Path, row: int, hou
     return picture, f"{hour}, with 90 % intervals"
 
 
-def _of_many(model: Any, table: Any, out: Path) -> list[tuple[Path, str]]:
-    """Draw many hours at once."""
+def _many(model: Any, table: Any) -> tuple[Any, list[int]]:
+    """Hours of the whole year with error bars, and their numbers."""
     from gplens import Diagonal
-    from gplens.plots import beeswarm, scatter
 
     rows = list(range(0, table.num_rows, table.num_rows // SHOWN))[:SHOWN]
-    many = model.explain(table.take(rows), baseline=table.slice(TYPICAL[0], 1), uncertainty=Diagonal())
+    typical = table.slice(TYPICAL[0], 1)
+    return model.explain(table.take(rows), baseline=typical, uncertainty=Diagonal(), support=True), rows
+
+
+def _drawn(many: Any, out: Path) -> list[tuple[Path, str]]:
+    """Draw many hours at once."""
+    from gplens.plots import beeswarm, scatter
+
     every, hour = out / "many_hours.png", out / "hour_of_day.png"
     _write(beeswarm(many, unit="bikes per hour"), every)
     _write(scatter(many, "hour", colour_by="working_day", unit="bikes per hour"), hour)
@@ -99,6 +108,22 @@ def _of_many(model: Any, table: Any, out: Path) -> list[tuple[Path, str]]:
         (every, f"attributions of {SHOWN} hours"),
         (hour, "what the hour of the day does, on working days and others"),
     ]
+
+
+def _page(model: Any, table: Any, counts: Any, many: Any, rows: list[int], path: Path) -> Path:
+    """The page of the same hours, with the model for its sliders."""
+    from gplens.page import write
+
+    return write(
+        many,
+        path,
+        model=model,
+        data=table,
+        targets=counts[rows],
+        title="Bikes in Washington, D.C., hour by hour",
+        positions=rows,
+        total=table.num_rows,
+    )
 
 
 def _write(axes: Any, picture: Path) -> None:

@@ -1,4 +1,4 @@
-"""`gplens plot MODEL DATA --out PICTURE`: a picture of one row, or of many."""
+"""`gplens plot MODEL DATA --out PICTURE`, or `gplens plot ATTRIBUTIONS`: a picture of one row, or of many."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -19,9 +19,12 @@ EPILOG = """Examples:
     gplens plot model bikes.csv --kind scatter --feature hour --colour-by working_day --out hour.svg
 
     gplens plot model bikes.csv --kind path --row 3 --baseline row:1 --unit bikes --out path.png
+
+    gplens plot attributions.parquet bikes.csv --kind beeswarm --out all.png
 """
 ENDINGS = (".png", ".svg", ".pdf")
 ONE_ROW = ("waterfall", "path", "uncertainty")
+NEED_MODEL = ("path", "ablation", "uncertainty")
 
 
 class Kind(StrEnum):
@@ -43,9 +46,14 @@ def add(app: typer.Typer) -> None:
 
 
 def plot(
-    model: Annotated[Path, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns of the model.")],
+    model: Annotated[
+        Path, typer.Argument(help="Folder of a model, or a file of attributions that `gplens explain` wrote.")
+    ],
     out: Annotated[Path, typer.Option(help=f"Picture to write: {', '.join(ENDINGS)}.")],
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="CSV or Parquet file with the columns of the model."),
+    ] = None,
     kind: Annotated[
         Kind, typer.Option(help="auto is a waterfall of one row and a beeswarm or bars of many.")
     ] = Kind.auto,
@@ -64,35 +72,73 @@ def plot(
 ) -> None:
     """Draw attributions with their error bars, as gplens.plots does."""
     check_picture(out, overwrite=overwrite)
-    from gplens.batch.batch_options import Options, baseline_of, outputs_of, target_of
-    from gplens.cli.model_tables import explain_inputs, one_row, spaced_rows
-    from gplens.estimators import load
-
     chosen = kind.value
     if chosen in ONE_ROW and row is None:
         raise typer.BadParameter(f"--kind {chosen} draws one row: add --row NUMBER.")
     if (chosen == "scatter") != (feature is not None):
         raise typer.BadParameter("--kind scatter and --feature NAME go together.")
-    if chosen == "uncertainty":
-        target, uncertainty = "epistemic", False
-    options = Options(baseline=named_baseline(baseline, model, data), target=target)
-    estimator = load(model)
-    wanted = None if output is None else outputs_of((output,), estimator)
-    table = spaced_rows(estimator, data, rows) if row is None else one_row(estimator, data, row)
-    relative_to = baseline_of(options.baseline, estimator)
-    explained: Any = estimator
-    if chosen == "path" and estimator.encoder is not None:
-        explained, explanation = explain_inputs(estimator, table, relative_to, target_of(target), wanted)
+    if model.is_file():
+        explanation, explained = _attributions(chosen, model, data, row, rows, output, uncertainty=uncertainty), None
+    elif data is None:
+        raise typer.BadParameter("a model needs the file of the rows to draw: gplens plot MODEL DATA --out PICTURE.")
     else:
-        request = _request(chosen, one=row is not None) if uncertainty else None
-        explanation = estimator.explain(
-            table, baseline=relative_to, target=target_of(target), outputs=wanted, uncertainty=request
+        target = "epistemic" if chosen == "uncertainty" else target
+        explanation, explained = _explained(
+            chosen, model, data, row, rows, baseline, target, output, uncertainty=uncertainty
         )
     axes = _drawn(chosen, explanation, explained, feature, colour_by, unit, target)
     from gplens.plots.canvas import root_figure
 
     root_figure(axes).savefig(out, dpi=150)
     say(f"{out}")
+
+
+def _attributions(
+    kind: str, path: Path, data: Path | None, row: int | None, rows: int, output: str | None, *, uncertainty: bool
+) -> Any:
+    """What a file of attributions holds."""
+    from dataclasses import replace
+
+    from gplens.batch.attribution_file import read_attributions
+
+    if kind in NEED_MODEL:
+        raise typer.BadParameter(f"--kind {kind} evaluates the model: name its folder in place of {path}.")
+    found = read_attributions(path, data=data, row=row, rows=rows, output=output)
+    if kind == "scatter" and bool(found.inputs.isnan().all()):
+        raise typer.BadParameter(f"--kind scatter needs the values of the columns: gplens plot {path} DATA ...")
+    return found if uncertainty else replace(found, spread=None)
+
+
+def _explained(
+    kind: str,
+    model: Path,
+    data: Path,
+    row: int | None,
+    rows: int,
+    baseline: str,
+    target: str,
+    output: str | None,
+    *,
+    uncertainty: bool,
+) -> tuple[Any, Any]:
+    """Rows explained by a model, and what evaluates it along a path."""
+    from gplens.batch.batch_options import Options, baseline_of, outputs_of, target_of
+    from gplens.cli.model_tables import explain_inputs, one_row, spaced_rows
+    from gplens.estimators import load
+
+    options = Options(baseline=named_baseline(baseline, model, data), target=target)
+    estimator = load(model)
+    wanted = None if output is None else outputs_of((output,), estimator)
+    table = spaced_rows(estimator, data, rows) if row is None else one_row(estimator, data, row)
+    relative_to = baseline_of(options.baseline, estimator)
+    if kind == "path" and estimator.encoder is not None:
+        reading, explanation = explain_inputs(estimator, table, relative_to, target_of(target), wanted)
+        return explanation, reading
+    request = _request(kind, one=row is not None) if uncertainty and kind != "uncertainty" else None
+    explanation = estimator.explain(
+        table, baseline=relative_to, target=target_of(target), outputs=wanted, uncertainty=request
+    )
+    return explanation, estimator
 
 
 def check_picture(path: Path, *, overwrite: bool) -> None:

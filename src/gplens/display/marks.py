@@ -60,6 +60,8 @@ class Marks:
     high: Array | None
     interval: str
     """What `low` and `high` are: "90 % intervals", "± 1 sd", or "" if nothing is known."""
+    remedy: str = "whose covariances uncertainty=gplens.Full() computes"
+    """What would make the spread of the sum of others known."""
 
     @property
     def others(self) -> int:
@@ -70,7 +72,7 @@ class Marks:
     def caption(self) -> str:
         """What whiskers are, for a subtitle."""
         unknown = self.std is not None and bool(np.isnan(self.std).any())
-        missing = " (none for the sum of others, whose covariances uncertainty=gplens.Full() computes)"
+        missing = f" (none for the sum of others, {self.remedy})"
         return f"whiskers: {self.interval}{missing if unknown else ''}" if self.interval else "without error bars"
 
     def deviation(self, row: int, column: int) -> float | None:

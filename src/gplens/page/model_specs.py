@@ -12,6 +12,7 @@ from gplens.likelihood import Likelihood
 from gplens.links import Affine, Exp, Identity, Link, Probit, Sigmoid, Softmax, Softplus
 from gplens.means import ConstantMean, LinearMean, Mean
 from gplens.page.kernel_specs import NotLiveError, kernel_spec
+from gplens.page.outcome_specs import outcome_spec
 from gplens.page.packing import floats, triangle
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
@@ -20,9 +21,6 @@ from gplens.processes.transformed import Transformed
 
 MOST_POINTS = 2500
 """Support points times the root of the number of matrices: with more a file has over 30 MB, and a drag stalls."""
-COUNTS = (0.0, 3.0, 17.0)
-"""Thresholds at which a likelihood is compared with a Poisson one."""
-PROBES = torch.linspace(-2.0, 3.5, 12, dtype=torch.float64)
 LINKS: dict[type[Link], str] = {Identity: "identity", Exp: "exp", Sigmoid: "sigmoid", Softplus: "softplus"}
 
 
@@ -43,7 +41,7 @@ def live_model(process: Process, response: Expectation, likelihood: Likelihood |
         "rate": rate.tolist(),
         "shift": shift.tolist(),
         "response": _response(response),
-        "outcome": _outcome(likelihood),
+        **outcome_spec(likelihood),
     }
 
 
@@ -102,33 +100,3 @@ def _link(link: Link) -> dict[str, Any]:
     if type(link) in LINKS:
         return {"type": LINKS[type(link)]}
     raise NotLiveError(f"its link {type(link).__name__} is not one that the page evaluates")
-
-
-def _outcome(likelihood: Likelihood | None) -> dict[str, Any] | None:
-    """What an observation is, for P(y > t) and intervals of y: Gaussian noise, or a Poisson count; None if neither.
-
-    A likelihood is recognised by its tail probabilities, not by its name.
-    """
-    if likelihood is None or likelihood.exceeds is None or not isinstance(likelihood.response, ExpectedLink):
-        return None
-    link = likelihood.response.links[0]
-    if len(likelihood.response.links) > 1 or isinstance(link, Probit | Sigmoid):
-        return None  # of classes the probability itself is the answer
-    tails = [likelihood.exceeds(t) for t in COUNTS]
-    if not all(isinstance(tail, ExpectedLink) for tail in tails):
-        return None
-    if isinstance(link, Identity) and all(isinstance(g, Probit) and g.shift == 0 for g in tails[0].links):  # type: ignore[attr-defined]
-        return {"type": "gaussian", "noise": [g.noise for g in tails[0].links]}  # type: ignore[attr-defined]
-    if all(_same_tail(tail, link, t) for tail, t in zip(tails, COUNTS, strict=True)):
-        return {"type": "poisson"}
-    return None
-
-
-def _same_tail(tail: Expectation, link: Link, t: float) -> bool:
-    """Whether P(y > t | f) is that of a Poisson variable with the rate g(f)."""
-    assert isinstance(tail, ExpectedLink)
-    rate = link(PROBES)
-    if not bool((rate > 0).all()):
-        return False
-    poisson = torch.special.gammainc(torch.full_like(rate, t + 1), rate)
-    return len(tail.links) == 1 and torch.allclose(tail.links[0](PROBES), poisson, rtol=1e-9, atol=1e-12)

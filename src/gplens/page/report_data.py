@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gplens.display.marks import Attributions, marks
 from gplens.display.wording import baseline_text, target_text
+from gplens.page.joint_marks import contrasts, mean_sizes
 from gplens.page.packing import finite, floats
 
 MOST_ROWS = 1000
@@ -49,6 +50,8 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
         "one_baseline": not e.background and bool((_same(e.baseline) | e.baseline.isnan()).all()),
         "targets": None if targets is None else _targets(targets, rows),
         **_marks(part, level),
+        **contrasts(part, level),
+        "sizes": mean_sizes(part, level),
         "level": level,
         "quality": _quality(e),
         "facts": _facts(e),

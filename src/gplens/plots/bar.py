@@ -7,6 +7,7 @@ import torch
 from matplotlib.axes import Axes
 
 from gplens.display.marks import (
+    Array,
     Attributions,
     Marks,
     by_size,
@@ -37,6 +38,7 @@ BAR = 0.7
 BOUND = "± 1 sd at most (the mean of the rows' deviations)"
 """sd(mean_i |a_i|) <= mean_i sd(a_i): a deviation is a norm, and | | does not stretch. Equal if rows move together."""
 
+REMEDY = "which uncertainty=gplens.Samples(1000, seed=0, across_rows=True) has"
 NOISY = "; above the end of a bar where attributions are mostly uncertain"
 """E |a| > |E a|."""
 
@@ -111,7 +113,7 @@ def _signed(e: Attributions, j: int | None, columns: tuple[list[int], ...], leve
 def _mean_sizes(e: Attributions, j: int | None, columns: tuple[list[int], ...], level: float) -> Marks:
     """One row of mean sizes with their intervals, or the bound of their deviations. Sizes of others add up."""
     own = marks(e, j, slice(None), tuple([k] for group in columns for k in group), level)
-    places = np.cumsum([0, *map(len, columns)])[:-1]
+    places = np.cumsum([0, *map(len, columns)])[:-1].tolist()
     names = [
         own.names[k] if len(group) == 1 else others_label(len(group)) for group, k in zip(columns, places, strict=True)
     ]
@@ -126,8 +128,21 @@ def _mean_sizes(e: Attributions, j: int | None, columns: tuple[list[int], ...], 
         above = NOISY if bool((low > values[0]).any()) else ""
         interval = f"{100 * level:g} % intervals, joint over the inputs{above}"
         return Marks(tuple(names), columns, values, sizes.std(0)[None].numpy(), low[None], high[None], interval)
-    std = np.add.reduceat(own.std.mean(0), places)[None]
-    return Marks(tuple(names), columns, values, std, np.maximum(values - std, 0), values + std, BOUND)
+    std = np.array([[_bound(e, j, own.std, group, k) for group, k in zip(columns, places, strict=True)]])
+    return Marks(tuple(names), columns, values, std, np.maximum(values - std, 0), values + std, BOUND, REMEDY)
+
+
+def _bound(e: Attributions, j: int | None, std: Array, group: list[int], place: int) -> float:
+    """The mean deviation of a feature, or of the summed sizes of others in joint draws; NaN for others without them.
+
+    The deviations of hundreds of features add up to a bound that says nothing: most of them cancel.
+    """
+    if len(group) == 1:
+        return float(std[:, place].mean())
+    if e.spread.draws is None or not e.spread.joint_draws:
+        return float("nan")
+    sizes = of_output(e.spread.draws, j, 2)[..., group].abs().sum(-1)
+    return float(sizes.std(1).mean())
 
 
 def _colours(own: Marks, i: int, outputs: list[int | None], single: bool) -> str | list[str]:

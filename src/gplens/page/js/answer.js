@@ -10,7 +10,7 @@ export function answerFor(model, state, level, baselineOf, bars) {
   const x = model.point(state.setting), { point: x0, name, setting } = baselineOf(state), output = state.shown;
   const at = model.predict(x, level), found = model.explain(x0, x, [output], bars === "fine" ? AT_REST : IN_MOTION);
   const begin = performance.now();
-  const known = bars === "none" || !model.barsKnown ? null : bars === "fine" ? model.finerBars(x0, x, output) : model.bars(x0, x, output);
+  const known = bars === "none" ? null : bars === "fine" ? model.finerBars(x0, x, output) : model.bars(x0, x, output);
   const spent = performance.now() - begin, z = model.response.linear ? normalQuantile((1 + level) / 2) : 1;
   const columns = model.columns.map((column, i) => {
     const value = found.values[0][i], sd = known ? known[i] : null, entry = entryText(column, state.setting[i]);

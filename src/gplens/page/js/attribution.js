@@ -1,34 +1,98 @@
-// Integrated Gradients along the straight line from x0 to x, by adaptive Gauss-Kronrod panels (MATH 4.1).
-import { KRONROD } from "./gauss.js";
+// Integrated Gradients along the straight line from x0 to x: the latent functions are interpolated between Chebyshev
+// points, and what is sharp, the response, is integrated between them (MATH 4.19a to 4.19c).
+import { chebyshevPoints, interpolation, KRONROD } from "./gauss.js";
+import { latentNodes, pullBack } from "./latent_path.js";
 
-const MOST_PANELS = 40;
+const MOST_PANELS = 60;
+const FEW = 9, MANY = 17; // points of a panel; those of the first are among those of the second
+const GRIDS = Object.fromEntries([FEW, MANY].map((count) => {
+  const half = (count + 1) / 2, nodes = KRONROD.map(({ t }) => t);
+  return [count, { t: chebyshevPoints(count), M: interpolation(count, nodes), coarse: interpolation(half, nodes) }];
+}));
 
-/** The integral of dT/dx_k over one panel for each output, with an error estimate for each feature. */
-function panel(model, x0, d, outputs, a, b) {
-  const width = b - a, features = d.length, size = outputs.length * features;
-  const kronrod = new Float64Array(size), gauss = new Float64Array(size), x = new Float64Array(features);
-  for (const { t, w, gauss: g } of KRONROD) {
-    const at = a + width * t;
-    for (let j = 0; j < features; j++) x[j] = x0[j] + at * d[j];
-    const { m, v } = model.posterior.at(x, { gradient: true, variance: !model.response.linear });
-    model.response.jet(m, v, outputs).forEach(({ byM, byV }, o) => {
-      const gradient = model.posterior.pullBack(x, byM, byV);
-      for (let j = 0; j < features; j++) {
-        const value = width * gradient[j] * d[j];
-        kronrod[o * features + j] += w * value;
-        gauss[o * features + j] += g * value;
-      }
-    });
-  }
-  return { a, b, kronrod, difference: kronrod.map((value, i) => Math.abs(value - gauss[i])) };
+/** The latent functions of all parts at the points t of the path, a list of nodes for each part. */
+function nodesAt(model, x0, d, times) {
+  const points = times.map((t) => Float64Array.from(d, (step, j) => x0[j] + t * step));
+  return model.posterior.parts.map((part) => latentNodes(part, points, !model.response.linear));
 }
 
-/** The error of Kronrod's rule, from its difference to the Gauss rule, as in QUADPACK. */
+/** The points of a panel: all of them new, or every other one those of a panel with fewer points. */
+function pointsOf(model, x0, d, a, b, count, before) {
+  const times = GRIDS[count].t.map((t) => a + (b - a) * t);
+  if (!before) return nodesAt(model, x0, d, times);
+  const fresh = nodesAt(model, x0, d, times.filter((_, i) => i % 2 === 1));
+  return before.map((own, p) => times.map((_, i) => (i % 2 ? fresh[p][(i - 1) / 2] : own[i / 2])));
+}
+
+/** sum_r M_qr f(t_r) for the latent functions of all parts (4.19a). */
+function interpolated(points, row, of) {
+  const found = [];
+  for (const nodes of points) {
+    for (let c = 0; c < nodes[0].m.length; c++) {
+      let sum = 0;
+      for (let r = 0; r < row.length; r++) sum += row[r] * nodes[r][of][c];
+      found.push(sum);
+    }
+  }
+  return found;
+}
+
+/** Weights of dm and dv at every point of the panel, for each output: {byM[o][r][c], byV[o][r][c]} (4.19b). */
+function weightsOf(jets, matrix, rule, latents, linear) {
+  const zeros = () => jets[0].map(() => matrix[0].map(() => new Float64Array(latents)));
+  const byM = zeros(), byV = linear ? null : zeros();
+  jets.forEach((jet, q) => jet.forEach((own, o) => {
+    const w = KRONROD[q][rule];
+    if (w === 0) return;
+    matrix[q].forEach((share, r) => {
+      for (let c = 0; c < latents; c++) {
+        byM[o][r][c] += w * share * own.byM[c];
+        if (own.byV) byV[o][r][c] += w * share * own.byV[c];
+      }
+    });
+  }));
+  return { byM, byV };
+}
+
+/** d_k sum_r (W^m_r d_k m(t_r) + W^v_r d_k v(t_r)) for each output; the weights are those of every `stride`-th point (4.19c). */
+function pulledBack(model, points, { byM, byV }, stride, d, width) {
+  const found = new Float64Array(byM.length * d.length);
+  byM.forEach((weights, o) => {
+    const out = found.subarray(o * d.length, (o + 1) * d.length);
+    let first = 0;
+    model.posterior.parts.forEach((part, p) => {
+      const end = first + part.latents;
+      weights.forEach((own, r) => pullBack(part, points[p][r * stride], own.subarray(first, end), byV && byV[o][r].subarray(first, end), out));
+      first = end;
+    });
+    for (let j = 0; j < d.length; j++) out[j] *= width * d[j];
+  });
+  return found;
+}
+
+/** The integral over one panel for each output, and how far it is from that with half of the points and a Gauss rule. */
+function panel(model, x0, d, outputs, a, b, count, before = null) {
+  const points = pointsOf(model, x0, d, a, b, count, before), { M, coarse } = GRIDS[count];
+  const { latents } = model.posterior, { linear } = model.response;
+  const jets = M.map((row) => model.response.jet(interpolated(points, row, "m"), linear ? [] : interpolated(points, row, "v"), outputs));
+  const fine = pulledBack(model, points, weightsOf(jets, M, "w", latents, linear), 1, d, b - a);
+  const rough = pulledBack(model, points, weightsOf(jets, coarse, "gauss", latents, linear), 2, d, b - a);
+  return { a, b, count, points, fine, difference: fine.map((value, i) => Math.abs(value - rough[i])) };
+}
+
+/** The error of the finer sum, from its difference to the rougher one, as QUADPACK takes that of Kronrod's rule. */
 function errorOf(part, scale) {
   let worst = 0;
   for (const difference of part.difference) worst = Math.max(worst, difference);
   const ratio = (200 * worst) / scale;
   return Math.min(worst, scale * ratio * Math.sqrt(ratio));
+}
+
+/** The panels that take the place of one: the same with more points, or its halves. */
+function refined(model, x0, d, outputs, { a, b, count, points }) {
+  if (count < MANY) return [panel(model, x0, d, outputs, a, b, MANY, points)];
+  const half = (a + b) / 2;
+  return [panel(model, x0, d, outputs, a, half, MANY), panel(model, x0, d, outputs, half, b, MANY)];
 }
 
 /**
@@ -37,33 +101,26 @@ function errorOf(part, scale) {
  * change of the prediction.
  */
 export function attribute(model, x0, x, outputs, tolerance) {
-  const features = x.length, d = x.map((value, j) => value - x0[j]);
-  const [start, end] = [x0, x].map((point) => {
-    const { m, v } = model.posterior.at(point, { variance: !model.response.linear });
-    const all = model.response.values(m, v);
+  const d = x.map((value, j) => value - x0[j]), still = d.every((step) => step === 0);
+  let parts = still ? [] : [panel(model, x0, d, outputs, 0, 1, FEW)], converged = true;
+  const ends = still ? [0, 0] : [0, FEW - 1], points = still ? nodesAt(model, x0, d, [0]) : parts[0].points;
+  const [start, end] = ends.map((r) => {
+    const all = model.response.values(points.flatMap((nodes) => nodes[r].m), points.flatMap((nodes) => nodes[r].v));
     return outputs.map((o) => all[o]);
   });
-  const values = outputs.map(() => new Float64Array(features));
-  let nodes = 0, converged = true;
-  if (d.some((step) => step !== 0)) {
-    const parts = [panel(model, x0, d, outputs, 0, 1)];
-    for (;;) {
-      const largest = Math.max(...parts[0].kronrod.map((_, i) => Math.abs(parts.reduce((s, p) => s + p.kronrod[i], 0))));
-      const change = Math.max(...end.map((value, o) => Math.abs(value - start[o])));
-      const scale = Math.max(largest, change, 1e-300);
-      const errors = parts.map((part) => errorOf(part, scale));
-      const total = errors.reduce((s, e) => s + e, 0);
-      converged = total <= tolerance * scale;
-      if (converged || parts.length >= MOST_PANELS) break;
-      const i = errors.indexOf(Math.max(...errors)), { a, b } = parts[i], half = (a + b) / 2;
-      parts.splice(i, 1, panel(model, x0, d, outputs, a, half), panel(model, x0, d, outputs, half, b));
-      nodes += KRONROD.length;
-    }
-    nodes += parts.length * KRONROD.length;
-    for (const { kronrod } of parts) kronrod.forEach((v, i) => { values[(i / features) | 0][i % features] += v; });
+  const sums = () => parts.reduce((total, { fine }) => total.map((value, i) => value + fine[i]), new Float64Array(outputs.length * d.length));
+  const change = Math.max(...end.map((value, o) => Math.abs(value - start[o])));
+  while (parts.length) {
+    const scale = sums().reduce((largest, value) => Math.max(largest, Math.abs(value)), Math.max(change, 1e-300));
+    const errors = parts.map((part) => errorOf(part, scale));
+    converged = errors.reduce((s, e) => s + e, 0) <= tolerance * scale;
+    if (converged || parts.length >= MOST_PANELS) break;
+    const i = errors.indexOf(Math.max(...errors));
+    parts.splice(i, 1, ...refined(model, x0, d, outputs, parts[i]));
   }
+  const all = sums(), values = outputs.map((_, o) => all.subarray(o * d.length, (o + 1) * d.length));
   const gap = values.map((own, o) => own.reduce((s, v) => s + v, 0) - (end[o] - start[o])); // (4.4)
-  return { values, start, end, gap, nodes, converged };
+  return { values, start, end, gap, nodes: parts.reduce((sum, { count }) => sum + count, 0), converged };
 }
 
 /** Attributions of the columns of the table: those of their inputs, added up. `sets.of[k]` is the column of input k. */

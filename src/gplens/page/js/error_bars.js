@@ -1,36 +1,36 @@
 // Posterior deviations of the attributions of columns through a link of one latent function (MATH 5.1, 5.2, 5.19).
-import { dot, matrixTimes } from "./arrays.js";
+import { dot, matrixTimesMany } from "./arrays.js";
 import { gaussLegendre } from "./gauss.js";
+import { latentNodes } from "./latent_path.js";
 import { pairMoments } from "./pair_moments.js";
 
-/** Everything at one node of the path: k, A k, m, v, and the derivatives in the direction of each column. */
-function nodeAt(part, c, x, d, sets) {
-  const { m, v } = part.at(x, { gradient: true });
+/** What error bars need of one latent function at a node: m, v, k, A k, and derivatives in the direction of each column. */
+export function columnNode(part, c, node, d, sets) {
   const columns = Array.from({ length: sets.count }, () => new Float64Array(part.n));
   const diagonal = new Float64Array(part.d), mk = new Float64Array(sets.count), vk = new Float64Array(sets.count);
-  part.kernel.diagonal(x, diagonal);
+  part.kernel.diagonal(node.x, diagonal);
   const { weight } = part.means[c];
   for (let j = 0; j < part.d; j++) {
     if (d[j] === 0) continue;
     const S = sets.of[j], own = columns[S];
-    for (let i = 0, at = j * part.n; i < part.n; i++, at++) own[i] += d[j] * part.G[at];
+    for (let i = 0, at = j * part.n; i < part.n; i++, at++) own[i] += d[j] * node.G[at];
     vk[S] += d[j] * diagonal[j];
     if (weight) mk[S] += d[j] * weight[j];
   }
   columns.forEach((own, S) => {
     mk[S] += dot(own, part.beta[c]);
-    vk[S] -= 2 * dot(own, part.Ak[c]);
+    vk[S] -= 2 * dot(own, node.Ak[c]);
   });
-  return { x: Float64Array.from(x), m: m[c], v: v[c], mk, vk, k: part.k.slice(), Ak: part.Ak[c].slice(), columns };
+  return { x: node.x, m: node.m[c], v: node.v[c], mk, vk, k: node.k, Ak: node.Ak[c], columns };
 }
 
-/** Vectors u_r with sum_r u_r u_r' = H, by Cholesky with pivots; H is a matrix of second moments. */
-function factors(H, Q) {
+/** Vectors u_r with sum_r u_r u_r' = H up to a share of its trace, by Cholesky with pivots; H has second moments. */
+export function factors(H, Q, least = 1e-9) {
   const rest = H.map((row) => row.slice()), found = [], trace = rest.reduce((s, row, q) => s + row[q], 0);
   for (let r = 0; r < Q; r++) {
     let pivot = 0;
     for (let q = 1; q < Q; q++) if (rest[q][q] > rest[pivot][pivot]) pivot = q;
-    if (!(rest[pivot][pivot] > 1e-9 * trace)) break;
+    if (!(rest[pivot][pivot] > least * trace)) break;
     const root = Math.sqrt(rest[pivot][pivot]), u = rest.map((row) => row[pivot] / root);
     for (let q = 0; q < Q; q++) for (let p = 0; p < Q; p++) rest[q][p] -= u[q] * u[p];
     found.push(u);
@@ -45,8 +45,8 @@ function factors(H, Q) {
  */
 export function deviations(part, c, link, x0, x, sets, count) {
   const { t, w } = gaussLegendre(count), d = x.map((value, j) => value - x0[j]);
-  const at = (s) => x.map((_, j) => x0[j] + s * d[j]);
-  const nodes = Array.from(t, (s) => nodeAt(part, c, at(s), d, sets));
+  const points = Array.from(t, (s) => Float64Array.from(d, (step, j) => x0[j] + s * step));
+  const nodes = latentNodes(part, points).map((node) => columnNode(part, c, node, d, sets));
   const E = pairMoments(link, nodes.map((node) => node.m), nodes.map((node) => node.v));
   if (E === null) return null;
   const variance = new Float64Array(sets.count);
@@ -71,7 +71,7 @@ export function deviations(part, c, link, x0, x, sets, count) {
     }
   }
   if (link.linear) addPrior(variance, part, x0, d, sets, count, link.scale * link.scale);
-  subtractFitted(variance, part.A[c], nodes, factors(H, count), sets);
+  subtractFitted(variance, part.A[c], nodes, factors(H, count), movedColumns(d, sets));
   return variance.map((value) => Math.sqrt(Math.max(value, 0)));
 }
 
@@ -84,15 +84,19 @@ function addPrior(variance, part, x0, d, sets, count, factor) {
   }));
 }
 
-/** sum_qp H_qp G_q A G_p for every column, a product with A for each factor of H. */
-function subtractFitted(variance, A, nodes, roots, sets) {
-  const n = nodes[0].k.length, g = new Float64Array(n), Ag = new Float64Array(n);
-  for (const u of roots) {
-    for (let S = 0; S < sets.count; S++) {
-      g.fill(0);
-      nodes.forEach((node, q) => { for (let i = 0; i < n; i++) g[i] += u[q] * node.columns[S][i]; });
-      if (g.every((value) => value === 0)) continue;
-      variance[S] -= dot(g, matrixTimes(A, g, Ag));
-    }
-  }
+/** The columns whose inputs differ between the ends of the path; the others have no attribution, and no deviation. */
+export function movedColumns(d, sets) {
+  return [...new Set(sets.of.filter((_, j) => d[j] !== 0))];
+}
+
+/** Subtracts sum_qp H_qp G_q A G_p for every column that moved: a quadratic form of A for each factor of H. */
+export function subtractFitted(variance, A, nodes, roots, moved) {
+  const n = nodes[0].k.length, count = roots.length * moved.length;
+  const g = new Float64Array(count * n);
+  roots.forEach((u, r) => moved.forEach((S, s) => {
+    const at = (r * moved.length + s) * n;
+    nodes.forEach((node, q) => { const own = node.columns[S], share = u[q]; for (let i = 0; i < n; i++) g[at + i] += share * own[i]; });
+  }));
+  const Ag = matrixTimesMany(A, g, n, count, new Float64Array(count * n));
+  for (let i = 0; i < count; i++) variance[moved[i % moved.length]] -= dot(g.subarray(i * n, (i + 1) * n), Ag, i * n);
 }

@@ -58,3 +58,19 @@ export function normalNodes(step) {
   }
   return { z, w };
 }
+
+/** (1 - cos(pi i / (count - 1))) / 2: points on [0, 1] with both ends, at which smooth functions are interpolated well. */
+export function chebyshevPoints(count) {
+  return Array.from({ length: count }, (_, i) => (1 - Math.cos((Math.PI * i) / (count - 1))) / 2);
+}
+
+/** The matrix from values at these points to those of their polynomial at t, a row for each t (barycentric formula). */
+export function interpolation(count, t) {
+  const points = chebyshevPoints(count), weight = (i) => (i % 2 ? -1 : 1) * (i === 0 || i === count - 1 ? 0.5 : 1);
+  return t.map((s) => {
+    const place = points.indexOf(s);
+    if (place >= 0) return points.map((_, i) => (i === place ? 1 : 0));
+    const terms = points.map((point, i) => weight(i) / (s - point)), sum = terms.reduce((a, b) => a + b, 0);
+    return terms.map((term) => term / sum);
+  });
+}

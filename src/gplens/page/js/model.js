@@ -1,28 +1,32 @@
 // The model of the page: predictions with intervals, attributions with error bars, slices, tail probabilities.
 import { attribute, byColumn } from "./attribution.js";
+import { classDeviations } from "./class_bars.js";
 import { encodeSetting } from "./columns.js";
 import { deviations } from "./error_bars.js";
-import { ruleWithin } from "./links.js";
+import { outcomeOf } from "./outcomes.js";
 import { Posterior } from "./posterior.js";
 import { responseOf } from "./response.js";
-import { gammaLower, normalCdf, normalQuantile } from "./special.js";
+import { normalQuantile } from "./special.js";
 
 const NODES = 16;
 const MORE_NODES = 24;
+const CLASS_NODES = 10; // nodes and pairs of draws for classes: while one drags, and at rest with 16 nodes
+const FEW_DRAWS = 64;
+const DRAWS = 512;
 export const AT_REST = 1e-9; // the error of attributions relative to the largest one
-export const IN_MOTION = 1e-6;
+export const IN_MOTION = 1e-3; // what half of the points would change; it leaves some 1e-7 where kernels are smooth
 
 export class Model {
   constructor(spec) {
     this.columns = spec.columns;
     this.posterior = new Posterior(spec.parts);
     this.response = responseOf(spec.response, this.posterior.latents);
-    this.outcome = spec.outcome;
+    this.outcome = outcomeOf(spec.outcome, this.response.links);
+    this.whyNoOutcome = spec.no_outcome;
     this.rate = spec.rate;
     this.shift = spec.shift;
     const of = this.columns.flatMap((column, i) => new Array(column.inputs).fill(i));
     this.sets = { of, count: this.columns.length };
-    this.barsKnown = this.response.links !== null;
   }
 
   /** A setting of the columns as the point at which kernels are evaluated. */
@@ -37,12 +41,12 @@ export class Model {
   /** Of every output the expected response with its interval; and how far the data determine the latent functions. */
   predict(x, level) {
     const at = this.posterior.at(x), { m, v } = at;
-    const z = normalQuantile((1 + level) / 2), values = this.response.values(m, v);
-    const support = this.posterior.support(at);
+    const z = normalQuantile((1 + level) / 2), support = this.posterior.support(at);
     if (!this.response.links) {
-      const sd = this.response.deviations(m, v);
+      const { values, sd } = this.response.spreads(m, v);
       return { values, low: values.map((p, c) => p - sd[c]), high: values.map((p, c) => p + sd[c]), support, m, v };
     }
+    const values = this.response.values(m, v);
     const ends = [-z, z].map((u) => m.map((x_, c) => this.response.links[c].g(x_ + u * Math.sqrt(Math.max(v[c], 0)))));
     const [low, high] = [ends[0].map((a, c) => Math.min(a, ends[1][c])), ends[0].map((a, c) => Math.max(a, ends[1][c]))];
     return { values, low, high, support, m, v };
@@ -50,37 +54,12 @@ export class Model {
 
   /** P(y > t) of an output, from its marginal; NaN if the page does not know the likelihood (2.11). */
   exceeds(m, v, t, output = 0) {
-    if (!this.outcome) return NaN;
-    if (this.outcome.type === "gaussian") {
-      const { noise } = this.outcome;
-      return normalCdf((m - t) / Math.sqrt(v + noise[noise.length > 1 ? output : 0]));
-    }
-    if (t < 0) return 1;
-    const count = Math.floor(t) + 1, sd = Math.sqrt(Math.max(v, 0)), link = this.response.links[output];
-    const { z, w } = ruleWithin(Math.min(0.3, 0.6 / (sd * Math.sqrt(count) + 1e-12)));
-    let sum = 0;
-    for (let i = 0; i < z.length; i++) sum += w[i] * gammaLower(count, link.g(m + sd * z[i]));
-    return sum;
+    return this.outcome ? this.outcome.exceeds(m, v, t, output) : NaN;
   }
 
   /** The central interval of an observation y, or null. */
   outcomeInterval(m, v, level, output = 0) {
-    if (!this.outcome) return null;
-    const tail = (1 - level) / 2;
-    if (this.outcome.type === "gaussian") {
-      const { noise } = this.outcome, sd = Math.sqrt(v + noise[noise.length > 1 ? output : 0]), z = normalQuantile(1 - tail);
-      return [m - z * sd, m + z * sd];
-    }
-    return [1 - tail, tail].map((p) => { // the least y with P(Y > y) <= p
-      let high = 1;
-      while (this.exceeds(m, v, high, output) > p && high < 1e9) high *= 2;
-      let low = -1;
-      while (high - low > 1) {
-        const middle = Math.floor((low + high) / 2);
-        if (this.exceeds(m, v, middle, output) > p) low = middle; else high = middle;
-      }
-      return high;
-    });
+    return this.outcome ? this.outcome.interval(m, v, level, output) : null;
   }
 
   /** Attributions of the columns for the outputs asked for, from one point to another. */
@@ -91,7 +70,10 @@ export class Model {
 
   /** Deviations of the attributions of one output, and the change that more nodes would make; null if not known. */
   bars(x0, x, output, count = NODES) {
-    if (!this.barsKnown) return null;
+    if (!this.response.links) {
+      const few = count <= NODES;
+      return classDeviations(this.posterior.parts, output, x0, x, this.sets, few ? CLASS_NODES : NODES, few ? FEW_DRAWS : DRAWS);
+    }
     let c = output, part = null;
     for (part of this.posterior.parts) { if (c < part.latents) break; c -= part.latents; }
     return deviations(part, c, this.response.links[output], x0, x, this.sets, count);

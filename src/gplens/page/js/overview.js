@@ -6,15 +6,15 @@ import { barChart, beeswarm } from "./report_charts.js";
 const FEATURES = 15;
 const WHISKERS = 150; // rows; of more the intervals would cover the dots
 
-/** Features by their mean size for an output, or over all outputs for each row's likeliest one. */
-function sizes(rows, outputFor, level) {
+/** Features by their mean size for an output, or for each row's likeliest one: with posterior intervals, or those of rows. */
+function sizes(rows, output, outputFor, level) {
   const tail = (1 - level) / 2;
   return rows.features.map((label, k) => {
     const own = Array.from({ length: rows.count }, (_, row) => Math.abs(rows.mark(row, outputFor(row), k).value));
     const value = own.reduce((sum, size) => sum + size, 0) / rows.count;
     own.sort((a, b) => a - b);
     const at = (share) => own[Math.min(own.length - 1, Math.floor(share * own.length))];
-    return { label, k, value, low: at(tail), high: at(1 - tail) };
+    return { label, k, value, ...(rows.sizeEnds(output, k) ?? { low: at(tail), high: at(1 - tail) }) };
   }).sort((a, b) => b.value - a.value).slice(0, FEATURES);
 }
 
@@ -40,11 +40,12 @@ function swarm(rows, outputFor, bars) {
 /** Bars and swarm of one output, or of the likeliest one of each row. */
 export function overAllRows(rows, output, width) {
   const outputFor = (row) => (output === null ? rows.likeliest(row) : output), { level, interval } = rows.report;
-  const bars = sizes(rows, outputFor, level), half = width > 760 ? (width - 32) / 2 : width;
+  const bars = sizes(rows, output, outputFor, level), half = width > 760 ? (width - 32) / 2 : width;
+  const lines = rows.sizes ? `the line is ${rows.report.sizes.interval}` : `the line is the middle ${Math.round(100 * level)} % of the rows`;
   const whiskers = rows.low && rows.count <= WHISKERS ? ` Thin lines are ${interval}.` : "";
   return el("section", { class: "card", "aria-label": "Over all rows" }, el("h2", {}, "Over all rows"),
     el("div", { class: half < width ? "pair" : "" },
-      el("figure", {}, barChart(bars, half), el("figcaption", {}, `Mean size of each feature's attribution; the line is the middle ${Math.round(100 * level)} % of the rows.`)),
+      el("figure", {}, barChart(bars, half), el("figcaption", {}, `Mean size of each feature's attribution; ${lines}.`)),
       el("figure", {}, beeswarm(swarm(rows, outputFor, bars), bars.map((bar) => bar.label), half),
         el("figcaption", {}, `One dot for each row, from low (blue) to high (yellow) values of the feature; grey is no number.${whiskers}`))));
 }

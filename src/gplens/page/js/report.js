@@ -24,7 +24,7 @@ export function reportView(rows, state, change, { live }) {
       menu("output", [["", "the likeliest"], ...outputs], state.output === null ? "" : String(state.output), (o) => change({ output: o === "" ? null : Number(o) })),
       menu("rather than", [["", "(no contrast)"], ...outputs], against === null ? "" : String(against), (o) => change({ against: o === "" ? null : Number(o) }))) : null;
     const called = several ? `, ${rows.outputs[output]}${contrast === null ? "" : ` rather than ${rows.outputs[contrast]}`}` : "";
-    const whiskers = contrast !== null ? "Whiskers of a contrast need both outputs at once: explanation.contrast() has them." : rows.low ? `Whiskers: ${rows.report.interval}.` : "Without error bars.";
+    const whiskers = contrast !== null && rows.report.no_contrasts ? `Without whiskers of the contrast: ${rows.report.no_contrasts}.` : rows.low ? `Whiskers: ${rows.report.interval}.` : "Without error bars.";
     const { targets, converged } = rows.report, share = rows.priorShare(row, output);
     const doubt = share >= 0.01 ? ` ${Math.round(100 * share)} % of the attributions are collected where the data say little.` : "";
     fill(picked, el("h2", {}, el("bdi", {}, rows.name(row)), el("bdi", {}, called)), menus,

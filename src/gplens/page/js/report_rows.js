@@ -31,6 +31,9 @@ export class ReportRows {
     for (const name of ["values", "low", "high", "prediction", "start", "gap", "error", "prior_share"]) {
       this[name] = report[name] === null ? null : decodeFloats(report[name]);
     }
+    for (const name of ["contrasts", "sizes"]) {
+      this[name] = report[name] ? { low: decodeFloats(report[name].low), high: decodeFloats(report[name].high) } : null;
+    }
     this.inputs = new Table(report.inputs, d);
     this.origin = report.origin ? new Table(report.origin, d) : null;
   }
@@ -69,13 +72,29 @@ export class ReportRows {
     return { value: this.values[at], low: known ? low : null, high: known ? high : null };
   }
 
-  /** The bars of a row: of an output, or of the contrast with another one, which has no whiskers. */
+  /** The interval of output less another, from that of the pair in its order; null ends if it is not known. */
+  contrastEnds(row, output, against, k) {
+    if (!this.contrasts) return { low: null, high: null };
+    const [i, j] = output < against ? [output, against] : [against, output], { length } = this.outputs;
+    const pair = (i * (2 * length - i - 1)) / 2 + (j - i - 1), at = (pair * this.count + row) * this.features.length + k;
+    const [low, high] = [this.contrasts.low[at], this.contrasts.high[at]];
+    if (!Number.isFinite(low)) return { low: null, high: null };
+    return output < against ? { low, high } : { low: -high, high: -low };
+  }
+
+  /** The interval of the mean |attribution| of a feature for an output, or for the likeliest one of each row; or null. */
+  sizeEnds(output, k) {
+    const at = (output === null ? this.outputs.length : output) * this.features.length + k;
+    return this.sizes && Number.isFinite(this.sizes.low[at]) ? { low: this.sizes.low[at], high: this.sizes.high[at] } : null;
+  }
+
+  /** The bars of a row: of an output, or of the contrast with another one. */
   bars(row, output, against = null) {
     return this.features.map((name, k) => {
       const entry = this.inputs.text(row, k), label = entry === "" ? name : `${isolated(name)} = ${isolated(entry)}`;
       const mark = this.mark(row, output, k);
       if (against === null) return { name, label, ...mark };
-      return { name, label, value: mark.value - this.mark(row, against, k).value, low: null, high: null };
+      return { name, label, value: mark.value - this.mark(row, against, k).value, ...this.contrastEnds(row, output, against, k) };
     });
   }
 

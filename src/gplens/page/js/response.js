@@ -32,10 +32,10 @@ function softmaxResponse(latents) {
       const { value, byM, byV } = softmaxJet(m, v);
       return outputs.map((o) => ({ value: value[o], byM: byM[o], byV: byV[o] }));
     },
-    /** Deviations of the probabilities: E S_c^2 = E S_c - d E S_c / dm_c, because dS_c/df_c = S_c - S_c^2. */
-    deviations(m, v) {
+    /** Probabilities and their deviations: E S_c^2 = E S_c - d E S_c / dm_c, because dS_c/df_c = S_c - S_c^2. */
+    spreads(m, v) {
       const { value, byM } = softmaxJet(m, v);
-      return value.map((p, c) => Math.sqrt(Math.max(p - byM[c][c] - p * p, 0)));
+      return { values: value, sd: value.map((p, c) => Math.sqrt(Math.max(p - byM[c][c] - p * p, 0))) };
     },
   };
 }

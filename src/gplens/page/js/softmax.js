@@ -3,21 +3,44 @@ import { ruleWithin } from "./links.js";
 
 const STEP = 0.36; // the error of the trapezoid rule in s is about exp(-pi^2 / STEP), 1e-12
 const RIGHT = 27; // beyond the last logit the integrand falls like exp(-s)
+const MOST_SPLITS = 20; // of a step of s into steps of f; of narrower logits every s has its own sum
+const LARGEST = 6.7; // of f - s; beyond it exp(-exp(f - s)) < 1e-300
 
-/** L, L', L'' of one logit at all s: E exp(-u), E u exp(-u), E (u^2 - u) exp(-u), u = exp(f - s) (3.1). */
-function distribution(m, v, s) {
-  const sd = Math.sqrt(Math.max(v, 0));
-  const rule = sd === 0 ? { z: [0], w: [1] } : ruleWithin(Math.min(0.42, 0.42 / sd));
-  const L = new Float64Array(s.length), first = new Float64Array(s.length), second = new Float64Array(s.length);
+/**
+ * L, L', L'' of one logit at s_0 + k STEP: E exp(-u), E u exp(-u), E (u^2 - u) exp(-u), u = exp(f - s) (3.1).
+ * f is on a grid whose step divides that of s, so that f - s takes few values, and every L is a sum over a table of them.
+ */
+function distribution(m, sd, s0, count) {
+  const splits = Math.max(1, Math.ceil(STEP / (sd * Math.min(0.7, 0.42 / sd))));
+  if (!(splits <= MOST_SPLITS)) return narrow(m, sd, s0, count);
+  const step = STEP / splits, side = Math.ceil((7.5 * sd) / step), size = 2 * side + 1 + (count - 1) * splits;
+  const tables = [0, 1, 2].map(() => new Float64Array(size)), [T0, T1, T2] = tables;
+  for (let l = 0; l < size; l++) { // f - s from its least value up
+    const a = m - s0 + (l - side - (count - 1) * splits) * step;
+    if (a > LARGEST) break;
+    const u = Math.exp(a), e = Math.exp(-u);
+    T0[l] = e; T1[l] = u * e; T2[l] = (u - 1) * u * e;
+  }
+  const w = new Float64Array(2 * side + 1);
+  for (let i = 0; i < w.length; i++) w[i] = (step / (sd * Math.sqrt(2 * Math.PI))) * Math.exp(-((((i - side) * step) / sd) ** 2) / 2);
+  const [L, first, second] = [0, 1, 2].map(() => new Float64Array(count));
+  for (let k = 0; k < count; k++) {
+    let s = 0, p = 0, c = 0;
+    for (let i = 0, at = (count - 1 - k) * splits; i < w.length; i++, at++) { s += w[i] * T0[at]; p += w[i] * T1[at]; c += w[i] * T2[at]; }
+    L[k] = s; first[k] = p; second[k] = c;
+  }
+  return { L, first, second };
+}
+
+/** The same for a logit that is nearly certain, with nodes of its own for f. */
+function narrow(m, sd, s0, count) {
+  const rule = sd === 0 ? { z: [0], w: [1] } : ruleWithin(0.85), [L, first, second] = [0, 1, 2].map(() => new Float64Array(count));
   for (let i = 0; i < rule.z.length; i++) {
-    const f = m + sd * rule.z[i], w = rule.w[i];
-    for (let j = 0; j < s.length; j++) {
-      const a = f - s[j];
-      if (a > 6.7) continue; // exp(-u) < 1e-300
-      const u = Math.exp(a), e = w * Math.exp(-u);
-      L[j] += e;
-      first[j] += u * e;
-      second[j] += (u - 1) * u * e;
+    for (let k = 0; k < count; k++) {
+      const a = m + sd * rule.z[i] - s0 - k * STEP;
+      if (a > LARGEST) continue;
+      const u = Math.exp(a), e = rule.w[i] * Math.exp(-u);
+      L[k] += e; first[k] += u * e; second[k] += (u - 1) * u * e;
     }
   }
   return { L, first, second };
@@ -28,12 +51,11 @@ export function softmaxJet(m, v) {
   const C = m.length, sd = v.map((x) => Math.sqrt(Math.max(x, 0)));
   const low = Math.max(...m.map((x, j) => x - 8.6 * sd[j])) - 4.5;
   const high = Math.max(...m.map((x, j) => x + 8.6 * sd[j])) + RIGHT;
-  const s = Float64Array.from({ length: Math.ceil((high - low) / STEP) + 1 }, (_, i) => low + i * STEP);
-  const parts = m.map((x, j) => distribution(x, v[j], s));
+  const count = Math.ceil((high - low) / STEP) + 1, parts = m.map((x, j) => distribution(x, sd[j], low, count));
   const value = new Array(C).fill(0);
-  const byM = value.map(() => new Array(C).fill(0)), byV = value.map(() => new Array(C).fill(0));
+  const byM = value.map(() => new Float64Array(C)), byV = value.map(() => new Float64Array(C));
   const R = new Float64Array(C), R2 = new Float64Array(C);
-  for (let i = 0; i < s.length; i++) {
+  for (let i = 0; i < count; i++) {
     let P = STEP;
     for (let j = 0; j < C; j++) {
       const L = parts[j].L[i];

@@ -1,4 +1,4 @@
-// The normal distribution and the incomplete gamma function, to about 1e-15.
+// The normal distribution, and the incomplete gamma and beta functions.
 
 const ROOT_2PI = Math.sqrt(2 * Math.PI);
 
@@ -23,6 +23,14 @@ export function normalCdf(u) {
   return u < 0 ? upperTail(-u) : 1 - upperTail(u);
 }
 
+/** exp(x) P(z > u), without an overflow of the first or an underflow of the second for u > 0. */
+export function tailTimesExp(u, x) {
+  if (u < 2.5) return Math.exp(x) * (1 - normalCdf(u));
+  let fraction = 0;
+  for (let i = 120; i >= 1; i--) fraction = i / (u + fraction);
+  return Math.exp(x - (u * u) / 2) / (ROOT_2PI * (u + fraction));
+}
+
 /** The u with Phi(u) = p, by Newton's method. */
 export function normalQuantile(p) {
   if (p > 0.5) return -normalQuantile(1 - p);
@@ -42,6 +50,7 @@ const LANCZOS = [
 
 /** log Gamma(a), a > 0. */
 export function logGamma(a) {
+  if (a < 0.5) return Math.log(Math.PI / Math.sin(Math.PI * a)) - logGamma(1 - a);
   const x = a - 1;
   let sum = LANCZOS[0];
   for (let i = 1; i < LANCZOS.length; i++) sum += LANCZOS[i] / (x + i);
@@ -69,4 +78,25 @@ export function gammaLower(a, x) {
     if (Math.abs(factor - 1) < 1e-16) break;
   }
   return 1 - front * h;
+}
+
+/** I_x(a, b): the regularised incomplete beta function, by Lentz's continued fraction on the side where it converges. */
+export function betaLower(a, b, x) {
+  if (!(x > 0)) return 0;
+  if (x >= 1) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - betaLower(b, a, 1 - x);
+  const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x)) / a;
+  let c = 1, d = 1 / (1 - ((a + b) * x) / (a + 1) || 1e-300), h = d;
+  for (let i = 1; i < 10000; i++) {
+    const even = (i * (b - i) * x) / ((a + 2 * i - 1) * (a + 2 * i)), odd = (-(a + i) * (a + b + i) * x) / ((a + 2 * i) * (a + 2 * i + 1));
+    let factor = 1;
+    for (const term of [even, odd]) {
+      d = 1 / (1 + term * d || 1e-300);
+      c = 1 + term / c || 1e-300;
+      factor = c * d;
+      h *= factor;
+    }
+    if (Math.abs(factor - 1) < 1e-16) break;
+  }
+  return front * h;
 }

@@ -16,7 +16,7 @@ export function whatifView(live, state, change, level) {
   const csv = el("textarea", { id: "csv", readonly: true, rows: "8", "aria-label": "The answer as CSV" });
   const said = el("p", { class: "dim", role: "status" });
   const slices = slicePanel(model, state, level, (i, entry) => { const setting = state.setting.slice(); setting[i] = entry; change({ setting }); });
-  let timer = 0, cost = 0, last = null, pending = false;
+  let timer = 0, cost = 0, last = null, pending = false, widths = [260, 260];
 
   const controls = controlPanel(model.columns, state, (setting) => drag(setting), () => rest(0));
   const view = el("div", { class: "whatif", id: "whatif", role: "tabpanel", "aria-labelledby": "tab-whatif" },
@@ -43,6 +43,7 @@ export function whatifView(live, state, change, level) {
   }
 
   function paint(bars) {
+    widths = [answerCard, why].map((card) => Math.max(260, card.clientWidth - 34)); // read before anything is written: one layout
     const wanted = bars === "live" && !fastEnough(cost) ? "none" : bars;
     last = answerFor(model, state, level, live.baselineOf, wanted);
     if (bars === "live" && wanted !== "none") cost = 0.5 * cost + 0.5 * last.spent;
@@ -53,7 +54,7 @@ export function whatifView(live, state, change, level) {
   }
 
   function paintAnswer() {
-    const { at, output, outcome } = last, width = Math.max(260, answerCard.clientWidth - 34), name = outputs[output];
+    const { at, output, outcome } = last, [width] = widths, name = outputs[output];
     const interval = model.response.links
       ? `With ${percent} probability the expected value is between ${numberText(at.low[output])} and ${numberText(at.high[output])}.`
       : `± ${numberText(at.high[output] - at.values[output])}, the posterior deviation of the probability.`;
@@ -64,7 +65,7 @@ export function whatifView(live, state, change, level) {
       el("p", { class: "big" }, el("output", { id: "prediction" }, numberText(at.values[output])), several || name === "" ? null : el("span", { class: "dim" }, " ", el("bdi", {}, name))),
       el("p", {}, interval, outcome ? ` An observation is between ${numberText(outcome[0])} and ${numberText(outcome[1])}, with the same probability.` : ""),
       el("p", { class: away ? "warning" : "dim" }, away ? `The model has left its data. ${seen}` : seen),
-      model.outcome ? tailField() : null,
+      model.outcome ? tailField() : model.whyNoOutcome ? el("p", { class: "dim", id: "no-tail" }, `No P(y > t): ${model.whyNoOutcome}.`) : null,
       several ? el("figure", {}, classChart(outputs, at.values, at.low, at.high, width)) : null);
     if (focused === "threshold") document.getElementById("threshold").focus();
   }
@@ -86,13 +87,13 @@ export function whatifView(live, state, change, level) {
   }
 
   function paintWhy() {
-    const width = Math.max(260, why.clientWidth - 34), { start, end, columns } = last, pinned = state.pinned !== null;
+    const [, width] = widths, { start, end, columns } = last, pinned = state.pinned !== null;
     const pin = el("button", { type: "button", id: "pin", "aria-pressed": String(pinned), onclick: () => change(pinned ? { pinned: null, baseline: live.baselines[0].id } : { pinned: state.setting.slice(), baseline: "pinned" }) },
       pinned ? "Unpin A" : "Pin this as A");
     const options = [...live.baselines.map(({ id, name }) => [id, name]), ...(pinned ? [["pinned", "A, the pinned setting"]] : []), [`row-${state.row}`, `${live.rowName(state.row)}, the row picked in the report`]];
     if (!options.some(([id]) => id === state.baseline)) options.push([state.baseline, last.baseline]);
     const change_ = state.baseline === "pinned" ? `From A, ${numberText(start)}, to this setting, ${numberText(end)}: a change of ${signedText(end - start)}.` : `From ${numberText(start)} at the baseline to ${numberText(end)}.`;
-    const whiskers = !model.barsKnown ? "Error bars of classes need draws; the report has them where they were asked for." : last.bars ? `Whiskers: ${model.response.linear ? `${percent} intervals` : "± 1 posterior deviation"}.`
+    const whiskers = last.bars ? `Whiskers: ${model.response.linear ? `${percent} intervals` : "± 1 posterior deviation"}.`
       : fastEnough(cost) ? "Error bars are not available here: the model is too unsure." : "Error bars follow when you stop.";
     const exact = `${last.nodes} points of the path; the bars add up to the change to ${numberText(Math.abs(last.gap))}.${last.converged ? "" : " They missed their tolerance."}`;
     const opened = csv.closest("details") && csv.closest("details").open;
