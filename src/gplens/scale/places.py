@@ -1,4 +1,4 @@
-"""Folders and files wherever fsspec reaches them: a path of this machine, s3://, gs://, abfs://, memory:// and others."""
+"""Folders and files wherever fsspec reaches them: a path of this machine, s3://, gs://, abfs://, memory://, ..."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -121,6 +121,6 @@ def _answer(ray: Any, answer: Any, unit: Unit | None) -> Record | None:
     except ray.exceptions.RayError as error:
         what = "to load the model" if unit is None else f"with row group {unit.group} of {unit.file}"
         raise OSError(
-            f"expected a worker that lives, got one that died {RETRIES + 1} times {what} ({type(error).__name__}): it may "
-            "lack memory. Finished parts are kept; add --resume to go on."
+            f"expected a worker that lives, got one that died {RETRIES + 1} times {what} ({type(error).__name__}): it "
+            "may lack memory. Finished parts are kept; add --resume to go on."
         ) from error
