@@ -9,12 +9,15 @@ import pyarrow
 import pytest
 import torch
 import torch.distributed as dist
+from gpytorch.mlls import VariationalELBO
 from pyarrow import parquet
 
 from gplens.estimators import GPClassifier, GPCountRegressor, GPRegressor, Training, load
 from gplens.estimators.training.options import Adam
+from gplens.estimators.training.q_of_u import Natural, Sites, least_squares, natural_sums
 from gplens.scale import fit_dataset, read_work_list
 from gplens.scale.dataset_fit import fit_task, train
+from gplens.scale.parallel_loop import BatchBound
 from gplens.scale.placed_checkpoint import PlacedCheckpoint
 from gplens.scale.places import Place
 from gplens.scale.posing import pose
@@ -107,6 +110,33 @@ def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_happened(data: Path, 
             Place.of(tmp_path / "run"),
             None,
         )
+
+
+def test_workers_with_all_their_rows_have_the_bound_of_gpytorch_and_its_optimum(data: Path) -> None:
+    """(6.10), (6.11) where batches are whole shards of different lengths: GPyTorch's ELBO of all rows, and, after one
+    natural-gradient step of rate one with Gaussian noise, the optimal q(u) of all rows."""
+    posed = pose(fit_task(regressor(), data, "y", features=FEATURES, holdout=0.0))
+    (X, y), model, likelihood = posed.start, posed.model, posed.likelihood
+    n, cut = len(X), 700
+    q = Natural(torch.zeros(1, 20).double(), torch.eye(20).double()[None])
+    q.write(model)
+    bound, values = BatchBound(model, likelihood, q, n), []
+    sums = [torch.zeros(1, 20).double(), torch.zeros(1, 20, 20).double()]
+    for rows in (slice(0, cut), slice(cut, n)):
+        weight = 2 / n  # R n_r / (n b_r)
+        value, m, v, batch = bound(X[rows], y[rows], weight, torch.manual_seed(0))
+        partials = torch.autograd.grad(value, (m, v), retain_graph=True)
+        by_m, by_v = (part / weight for part in partials)
+        sums = [a + b for a, b in zip(sums, natural_sums(batch, m.detach(), (by_m, by_v), 1.0), strict=True)]
+        values.append(float(value.detach()))
+    elbo = VariationalELBO(likelihood, model, num_data=n)
+    with torch.no_grad():
+        assert np.mean(values) == pytest.approx(float(elbo(model(X), y)), rel=1e-6)
+    q.move(*sums, 1.0)
+    noise = float(likelihood.noise.detach())
+    h, P = least_squares(model, X, Sites(y[None], torch.full_like(y, 1 / noise)))
+    torch.testing.assert_close(q.h, h, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(q.P, P, rtol=1e-9, atol=1e-9)
 
 
 def test_each_row_has_one_role_and_a_stream_brings_every_training_row_once(data: Path) -> None:

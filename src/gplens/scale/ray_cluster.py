@@ -53,7 +53,8 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
     try:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about accelerators, which are not used
             ray.init(given, **settings)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as cause:
+    except Exception as cause:  # Ray raises bare ones too, such as when a machine is too busy to start in time
+        ray.shutdown()  # what was started already
         raise ConnectionError(_no_cluster(given, str(cause).partition("\n")[0])) from cause
     try:
         yield ray
