@@ -62,9 +62,13 @@ FEATURES = ("a", "b", "c")
     ("estimator", "target"),
     [
         (regressor(), "y"),
-        (regressor(training=Training(steps=40, batch=300, optimizer=Adam())), "y"),
+        pytest.param(regressor(training=Training(steps=40, batch=300, optimizer=Adam())), "y", marks=pytest.mark.slow),
         (GPCountRegressor(inducing_points=20, random_state=0, training=Training(steps=40, batch=300)), "n"),
-        (GPClassifier(inducing_points=20, random_state=0, training=Training(steps=40, batch=300)), "k"),
+        pytest.param(
+            GPClassifier(inducing_points=20, random_state=0, training=Training(steps=40, batch=300)),
+            "k",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["natural gradients", "Adam", "counts", "classes"],
 )

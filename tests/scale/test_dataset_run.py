@@ -19,14 +19,14 @@ from gplens.scale.unit_task import UnitTask
 from gplens.scale.work_list import Unit
 from messages import naming
 
-ROWS = 1500
+ROWS = 600
 
 
 @pytest.fixture(scope="module")
 def place(small_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some rows in five files of several row groups, and their results."""
     folder = tmp_path_factory.mktemp("scale")
-    write_files(folder / "data", table(ROWS), files=5, group=130)
+    write_files(folder / "data", table(ROWS), files=5, group=50)
     explain_dataset(small_model / "model", folder / "data", folder / "out", Options(keep=("key",)))
     return folder
 
@@ -64,18 +64,18 @@ def test_the_counts_are_those_of_the_rows(place: Path, small_model: Path, tmp_pa
         small_model / "model",
         str(place / "data" / "*.parquet"),
         tmp_path / "out",
-        rows=700,
+        rows=300,
         advance=lambda *step: told.append(step),
     )
-    assert (outcome.rows, outcome.resumed, outcome.errors) == (700, 0, len(range(5, 700, 97)))
-    assert sum(count for count, resumed in told if not resumed) == 700
+    assert (outcome.rows, outcome.resumed, outcome.errors) == (300, 0, len(range(5, 300, 97)))
+    assert sum(count for count, resumed in told if not resumed) == 300
     assert outcome.rate > 0
-    check_same_rows(read_results(tmp_path / "out"), read_results(place / "out").slice(0, 700).drop_columns(["key"]))
+    check_same_rows(read_results(tmp_path / "out"), read_results(place / "out").slice(0, 300).drop_columns(["key"]))
 
 
 @pytest.mark.parametrize("files", [4, 7])
 def test_the_number_of_files_does_not_matter(files: int, place: Path, small_model: Path, tmp_path: Path) -> None:
-    data = write_files(tmp_path / "data", table(ROWS), files=files, group=400)
+    data = write_files(tmp_path / "data", table(ROWS), files=files, group=150)
     explain_dataset(small_model / "model", data, tmp_path / "out", Options(keep=("key",)))
     check_same_rows(read_results(tmp_path / "out"), read_results(place / "out"))
 
@@ -125,7 +125,7 @@ def test_damaged_parts_and_records_are_repeated(damage: str, place: Path, small_
     else:
         record.write_bytes((records / "000000-00000.json").read_bytes())
     outcome = explain_dataset(small_model / "model", place / "data", out, Options(keep=("key",)), resume=True)
-    assert ROWS - outcome.resumed == 130
+    assert ROWS - outcome.resumed == 50
     check_same_rows(read_results(out), read_results(place / "out"))
 
 
@@ -142,7 +142,7 @@ def test_a_record_with_another_number_of_rows_is_noticed(place: Path, small_mode
     part, record = out / "000001-00000.parquet", out / "_gplens" / "records" / "000001-00000.json"
     parquet.write_table(parquet.read_table(part).slice(1), part)
     record.write_text(json.dumps({**json.loads(record.read_text()), "size": part.stat().st_size}))
-    with pytest.raises(OSError, match=naming("129", "130")):
+    with pytest.raises(OSError, match=naming("49", "50")):
         explain_dataset(small_model / "model", place / "data", out, Options(keep=("key",)), resume=True)
 
 
@@ -157,7 +157,7 @@ def test_changes_under_an_old_manifest_are_named(place: Path, small_model: Path,
         explain_dataset(model, data, out, rows=10, resume=True)
     rows = parquet.read_table(data / "0003.parquet").to_pandas()
     rows.loc[17, "b"] += 1e-9
-    parquet.write_table(pyarrow.Table.from_pandas(rows), data / "0003.parquet", row_group_size=130)
+    parquet.write_table(pyarrow.Table.from_pandas(rows), data / "0003.parquet", row_group_size=50)
     with pytest.raises(ValueError, match=naming("0003.parquet")):
         explain_dataset(model, data, out, resume=True)
     shutil.copytree(place / "data", data, dirs_exist_ok=True)
@@ -228,5 +228,5 @@ def test_rows_are_divided_by_row_group_and_counted_on(place: Path) -> None:
     work = read_work_list([place / "data" / "0001.parquet", place / "data"])
     assert work.rows == ROWS, "a file that is named twice counts once"
     assert [unit.first for unit in work.units] == np.cumsum([0, *(unit.rows for unit in work.units)])[:-1].tolist()
-    assert work.row(731, ["key"]) == {"key": 7 * 731}
+    assert work.row(331, ["key"]) == {"key": 7 * 331}
     assert Local() == Local()
