@@ -113,7 +113,7 @@ def _explain_pieces(explainer: Explainer, source: Source, parts: Parts, rows: in
         part = parts.read(number)
         if part is None:
             check_types(plan, piece, first)
-            part = _explain_piece(explainer, piece, first, advance)
+            part = explain_piece(explainer, piece, first, advance)
             parts.add(number, part)
         else:
             resumed += piece.num_rows
@@ -124,7 +124,10 @@ def _explain_pieces(explainer: Explainer, source: Source, parts: Parts, rows: in
     return Outcome(first, resumed, errors, unmet)
 
 
-def _explain_piece(explainer: Explainer, piece: pyarrow.Table, first: int, advance: Advance) -> pyarrow.Table:
+def explain_piece(
+    explainer: Explainer, piece: pyarrow.Table, first: int, advance: Advance = lambda count, resumed: None
+) -> pyarrow.Table:
+    """The results of a piece, with the numbers of its rows, the first of which is `first`."""
     results = []
     for start in range(0, piece.num_rows, STEP):
         rows = piece.slice(start, STEP)

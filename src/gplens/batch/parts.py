@@ -48,7 +48,7 @@ class Parts:
                 f"expected the manifest of a run, got {path}, which is damaged ({cause}); remove "
                 f"{self.folder}, or add --overwrite without --resume."
             ) from cause
-        if changed := list(_differences(before, manifest, "")):
+        if changed := list(differences(before, manifest, "")):
             raise ValueError(
                 f"expected the run that {self.folder} belongs to, got another one: {'; '.join(changed)}. Restore what "
                 "it was, or begin again with --overwrite and without --resume."
@@ -107,11 +107,11 @@ class Parts:
         return self.folder / f"{number:08d}.arrow", self.folder / f"{number:08d}.json"
 
 
-def _differences(before: Any, now: Any, place: str) -> Iterator[str]:
+def differences(before: Any, now: Any, place: str) -> Iterator[str]:
     """What differs between two manifests, as phrases."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*before, *now)):
-            yield from _differences(before.get(key), now.get(key), f"{place} {key}".strip())
+            yield from differences(before.get(key), now.get(key), f"{place} {key}".strip())
     elif before != now:
         yield f"{place} was {_short(before)}, and is {_short(now)}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from time import monotonic
 from typing import final
 
@@ -56,7 +57,13 @@ class Rows:
         self.progress.update(self.task, completed=self.done, total=max(self.total, self.done), rate=rate)
         if not self.progress.console.is_terminal and monotonic() - self.said > PAUSE:
             self.said = monotonic()
-            remark(f"{self.done:,} of about {self.total:,} rows, {rate}")
+            left = "" if not self.fresh else f", about {timedelta(seconds=round(self.left))} left"
+            remark(f"{self.done:,} of about {self.total:,} rows, {rate}{left}")
+
+    @property
+    def left(self) -> float:
+        """Seconds until all rows are done, at the rate so far."""
+        return max(self.total - self.done, 0) / self.rate
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """`gplens explain MODEL DATA --out FILE`: attributions of every row of a file, however long it is."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import typer
 
@@ -21,6 +22,8 @@ EPILOG = """Examples:
 
     gplens explain model bikes.parquet --target exceeds:200 --keep id --out busy.parquet
 
+    gplens explain model "data/*.parquet" --out attributions/ --engine ray --address auto
+
 A run that was stopped goes on with the same line and `--resume`.
 """
 BASELINE = "mean, zeros, background, or row:NUMBER for a row of DATA, the first being 0."
@@ -33,9 +36,14 @@ def add(app: typer.Typer) -> None:
 
 
 def explain(
-    model: Annotated[Path, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns of the model, and any others.")],
-    out: Annotated[Path, typer.Option(help="File of attributions to write: .parquet or .csv.")],
+    model: Annotated[str, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="CSV or Parquet file with the columns of the model; or a folder, pattern or URL of Parquet."
+        ),
+    ],
+    out: Annotated[str, typer.Option(help="File of attributions to write, .parquet or .csv; a folder for many files.")],
     baseline: Annotated[str, typer.Option(help=f"What attributions are relative to: {BASELINE}")] = "mean",
     target: Annotated[str, typer.Option(help=f"What is explained: {TARGET}")] = "response",
     outputs: Annotated[
@@ -53,24 +61,66 @@ def explain(
     rows: Annotated[int | None, typer.Option(min=1, help="Explain the first rows only.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    engine: Annotated[str, typer.Option(help="local, or ray for a cluster.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster: auto, HOST:PORT, ray://HOST:PORT; this machine if left out.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Workers of Ray; one for each CPU if left out.")] = None,
+    cpus: Annotated[int, typer.Option(min=1, help="CPUs, and so threads, of each worker of Ray.")] = 1,
 ) -> None:
     """Explain every row of DATA with MODEL, and write one row of attributions for each.
 
-    The file is read piece by piece, so that it may be larger than memory. The output appears when it is complete; until
+    A file is read piece by piece, so that it may be larger than memory. The output appears when it is complete; until
     then finished pieces are in the folder OUT.parts. A row that cannot be explained has its reason in the column error.
+    Of a folder, a pattern or a URL, or with --engine ray, OUT is a folder with a file for each row group of the input.
     """
-    from gplens.batch import Options, explain_file
+    from gplens.cli.explain_folder import chosen_engine, explain_folder, is_dataset
+
+    chosen = chosen_engine(engine, address=address, workers=workers, cpus=cpus)
+    wanted = Wanted(baseline, target, split(outputs), uncertainty, tolerance, split(keep) or (), rows)
+    if is_dataset(data, out, engine):
+        explain_folder(model, data, out, wanted, engine=chosen, resume=resume, overwrite=overwrite)
+    else:
+        _explain_one(Path(model), Path(data), Path(out), wanted, resume=resume, overwrite=overwrite)
+
+
+@final
+@dataclass(frozen=True)
+class Wanted:
+    """What the line asks for, whatever the files are."""
+
+    baseline: str
+    target: str
+    outputs: tuple[str, ...] | None
+    uncertainty: bool
+    tolerance: float | None
+    keep: tuple[str, ...]
+    rows: int | None
+
+    def options(self, baseline: Any) -> "Options":
+        """The options of every batch, given the baseline that the name stands for."""
+        from gplens.batch import Options
+
+        chosen = {"target": self.target, "outputs": self.outputs, "uncertainty": self.uncertainty}
+        return Options(baseline=baseline, tolerance=self.tolerance, keep=self.keep, **chosen)  # type: ignore[arg-type]
+
+    def words(self) -> list[str]:
+        """The options as they are typed."""
+        pairs = {"--target": None if self.target == "response" else self.target}
+        pairs |= {"--outputs": None if self.outputs is None else ",".join(self.outputs)}
+        pairs |= {"--tolerance": None if self.tolerance is None else f"{self.tolerance:g}"}
+        pairs |= {"--keep": ",".join(self.keep) or None, "--rows": None if self.rows is None else str(self.rows)}
+        given = [word for name, value in pairs.items() if value is not None for word in (name, value)]
+        return ["--baseline", self.baseline, *given, *(["--uncertainty"] if self.uncertainty else [])]
+
+
+def _explain_one(model: Path, data: Path, out: Path, wanted: Wanted, *, resume: bool, overwrite: bool) -> None:
+    """One file in, one file out."""
+    from gplens.batch import explain_file
     from gplens.batch.local_engine import parts_folder
     from gplens.batch.sources import Source
 
-    options = Options(
-        baseline=named_baseline(baseline, model, data),
-        target=target,
-        outputs=split(outputs),
-        uncertainty=uncertainty,
-        tolerance=tolerance,
-        keep=split(keep) or (),
-    )
+    options, rows = wanted.options(named_baseline(wanted.baseline, model, data)), wanted.rows
     total = Source(data).rows()
     with progress_in_rows("explaining", total if rows is None else min(rows, total)) as progress:
         try:
@@ -78,13 +128,18 @@ def explain(
                 model, data, out, options, rows=rows, resume=resume, overwrite=overwrite, advance=progress.advance
             )
         except KeyboardInterrupt:
-            raise InterruptedRunError(_stopped(progress.done, model, data, out, options, baseline, rows)) from None
+            raise InterruptedRunError(stopped(progress.done, [str(model), str(data)], str(out), wanted)) from None
         except OSError as cause:
             if not parts_folder(out).exists() or isinstance(cause, FileExistsError | BlockingIOError):
                 raise
             remedy = f"Finished pieces are kept in {parts_folder(out)}; add --resume to go on with them."
             raise OSError(f"{cause}. {remedy}") from cause
     say(f"{out}: {outcome.rows:,} rows, {progress.rate:,.0f} rows per second")
+    say_counts(outcome)
+
+
+def say_counts(outcome: Any) -> None:
+    """Print how many rows were done before, could not be explained, or missed the tolerance."""
     if outcome.resumed:
         say(f"{outcome.resumed:,} of them were done by the run before.")
     if outcome.errors:
@@ -114,13 +169,7 @@ def named_baseline(name: str, model: Path, data: Path) -> Any:
     return row_of(source, int(number), check_names(plan.names, source.names), types_of(plan))
 
 
-def _stopped(done: int, model: Path, data: Path, out: Path, options: "Options", baseline: str, rows: int | None) -> str:
+def stopped(done: int, arguments: Sequence[str], out: str, wanted: Wanted, *further: str) -> str:
     """What to say after Ctrl-C: the line that goes on."""
-    words: Sequence[str] = ["gplens", "explain", str(model), str(data), "--out", str(out), "--baseline", baseline]
-    words = [*words, *([] if options.target == "response" else ["--target", options.target])]
-    words = [*words, *([] if options.outputs is None else ["--outputs", ",".join(options.outputs)])]
-    words = [*words, *(["--uncertainty"] if options.uncertainty else [])]
-    words = [*words, *([] if options.tolerance is None else ["--tolerance", f"{options.tolerance:g}"])]
-    words = [*words, *(["--keep", ",".join(options.keep)] if options.keep else [])]
-    words = [*words, *([] if rows is None else ["--rows", str(rows)]), "--resume"]
-    return f"interrupted after {done:,} rows; finished pieces are kept. Go on with: {join(words)}"
+    line = join(["gplens", "explain", *arguments, "--out", out, *wanted.words(), *further, "--resume"])
+    return f"interrupted after {done:,} rows; finished pieces are kept. Go on with: {line}"

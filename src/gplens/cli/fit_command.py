@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gplens.cli.column_settings import columns_of
+from gplens.cli.chosen_model import Chosen
 from gplens.cli.console import remark, say
 from gplens.cli.interruption import interruptible
 
@@ -17,10 +17,10 @@ EPILOG = """Examples:
     gplens fit bikes.csv --target count --columns hour=cyclic:24 --columns month=cyclic:12 --drop date --out model
 
     gplens fit iris.parquet --target species --likelihood classes --out model --overwrite
+
+    gplens fit "data/*.parquet" --target count --out model --engine ray --workers 8
 """
 KINDS = "number, log, log:PLUS, boolean, category, cyclic:PERIOD, datetime, time, drop"
-MOSTLY = 0.9
-"""A column of texts of which at least this share are numbers is taken for one of numbers with mistakes in it."""
 
 
 def add(app: typer.Typer) -> None:
@@ -29,7 +29,9 @@ def add(app: typer.Typer) -> None:
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    data: Annotated[
+        str, typer.Argument(help="CSV or Parquet file; with --engine ray also a folder, pattern or URL of Parquet.")
+    ],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     likelihood: Annotated[
@@ -46,42 +48,60 @@ def fit(
     budget: Annotated[float | None, typer.Option(min=0.0, help="Seconds that the fit may take.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model of an earlier fit.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray for a cluster, whose workers train one sparse model.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster: auto or HOST:PORT; this machine if left out.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Workers of Ray; 2 if left out.")] = None,
+    cpus: Annotated[int, typer.Option(min=1, help="CPUs, and so threads, of each worker of Ray.")] = 1,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Folder or URL for checkpoints of Ray's workers; OUT.training if left out.")
+    ] = None,
 ) -> None:
     """Fit a Gaussian process to the columns of DATA and save it.
 
     Texts, categories, dates and missing values go in as they are. The score is that of the saved model, on rows that it
-    was not fitted to.
+    was not fitted to. With --engine ray, a fit that was killed goes on from its last checkpoint with the same line.
     """
-    from gplens.batch.sources import Source
-    from gplens.cli.likelihood_choice import SCORES, choose
+    from gplens.cli.explain_folder import chosen_engine
+    from gplens.cli.fit_folder import fit_folder
 
     check_folder(out, overwrite=overwrite)
+    cluster = chosen_engine(engine, address=address, workers=workers, cpus=cpus)
+    model = Chosen(target, likelihood, tuple(columns or ()), tuple(drop or ()), inducing_points, seed)
+    if engine == "ray":
+        place = checkpoint or f"{out}.training"
+        fit_folder(data, out, model, cluster, checkpoint=place, holdout=holdout, budget=budget)
+        return
+    if checkpoint is not None:
+        raise ValueError("expected --checkpoint with --engine ray only; add it, or leave --checkpoint out.")
+    _fit_one(Path(data), out, model, holdout=holdout, budget=budget)
+
+
+def _fit_one(data: Path, out: Path, model: Chosen, *, holdout: float, budget: float | None) -> None:
+    """Fit to one file on this machine."""
+    from gplens.batch.sources import Source
+
     source = Source(data)
-    dropped = set(drop or ())
-    for name in (target, *dropped):
-        if name not in source.names:
-            raise ValueError(f"expected a column of {list(source.names)}, got {name!r}.")
-    names = [name for name in source.names if name != target and name not in dropped]
-    kinds = columns_of(columns or (), names)
-    table = source.whole()
-    table = _with_target(table.select([*names, target]), target)
-    _check_numbers(table, [name for name in names if name not in kinds])
-    choice = choose(table[target])
-    if likelihood is not None and likelihood not in SCORES:
-        raise ValueError(f"expected a likelihood of {list(SCORES)}, got {likelihood!r}.")
-    chosen = likelihood or choice.likelihood
-    if likelihood is None:
-        say(f"likelihood: {chosen}, because {choice.reason}; --likelihood decides otherwise.")
-    size = {} if inducing_points is None else {"inducing_points": inducing_points}
-    estimator = _estimator(chosen, columns=kinds or None, random_state=seed, **size)
-    train, test = _split(table, holdout, seed)
+    names = model.features(source.names)
+    table = _with_target(source.whole().select([*names, model.target]), model.target)
+    estimator, score_name = model.estimator(table)
+    train, test = _split(table, holdout, model.seed)
     remark(f"fitting {type(estimator).__name__} to {train.num_rows:,} rows and {len(names)} columns ...")
-    estimator.fit(train.select(names), _values(train[target]), budget=budget)
+    estimator.fit(train.select(names), _values(train[model.target]), budget=budget)
+    finish(estimator, test, model, score_name, out, f"{data} --out attributions.parquet")
+
+
+def finish(estimator: Any, test: Any, model: Chosen, score_name: str, out: Path, following: str) -> None:
+    """Print the score on rows that were held out, save the model, and say what to type next."""
     if test.num_rows:
-        score = estimator.score(test.select(names), _values(test[target]))
-        say(f"score on {test.num_rows:,} rows held out: {score:.3f} ({SCORES[chosen]})")
+        names = [name for name in test.column_names if name != model.target]
+        score = estimator.score(test.select(names), _values(test[model.target]))
+        say(f"score on {test.num_rows:,} rows held out: {score:.3f} ({score_name})")
     _save(estimator, out)
-    say(f"{out}: {type(estimator).__name__}; explain it with: gplens explain {out} {data} --out attributions.parquet")
+    say(f"{out}: {type(estimator).__name__}; explain it with: gplens explain {out} {following}")
 
 
 def check_folder(folder: Path, *, overwrite: bool) -> None:
@@ -110,38 +130,6 @@ def _with_target(table: Any, target: str) -> Any:
     if kept.num_rows == 0:
         raise ValueError(f"expected a column {target!r} with entries, got none.")
     return kept
-
-
-def _check_numbers(table: Any, names: list[str]) -> None:
-    """Refuse a text in a column of numbers, with its row."""
-    from pyarrow import types
-
-    for name in names:
-        if not types.is_string(table[name].type):
-            continue
-        entries = [(row, text) for row, text in enumerate(table[name].to_pylist()) if text is not None]
-        texts = [(row, text) for row, text in entries if not _is_number(text)]
-        if texts and len(texts) <= (1 - MOSTLY) * len(entries):
-            row, text = texts[0]
-            raise ValueError(
-                f"expected numbers in column {name!r}, as in {len(entries) - len(texts):,} of its {len(entries):,} "
-                f"entries, got {text!r} in row {row} (the first row is 0); correct it, or add --columns "
-                f"{name}=category."
-            )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _estimator(likelihood: str, **options: Any) -> Any:
-    from gplens.estimators import GPClassifier, GPCountRegressor, GPRegressor
-
-    return {"gaussian": GPRegressor, "counts": GPCountRegressor, "classes": GPClassifier}[likelihood](**options)
 
 
 def _split(table: Any, holdout: float, seed: int) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from gplens.estimators.estimator_card import Displayed
 from gplens.estimators.estimator_page import WithPage
 from gplens.estimators.evaluation import evaluate, marginals, read_process
 from gplens.estimators.explaining import Explaining
-from gplens.estimators.fitting import Fit
+from gplens.estimators.fitting import Fit, Problem
 from gplens.estimators.gp_models import support_points
 from gplens.estimators.linear_rivals import warn_of
 from gplens.estimators.parameters import Design, SharedParameters
@@ -97,6 +97,16 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         sharing = table.plan.sharing
         scaling = scaling_of(self.scaling, table.X, sharing, table.weights)
         return Design.of(self, sharing, shared=shared), scaling
+
+    def _pose(self, table: TrainingTable) -> Problem:
+        """The targets of a table in the units of training, with their likelihood."""
+        raise TypeError(
+            f"expected a GPRegressor, GPCountRegressor or GPClassifier, got a {type(self).__name__}; use its fit()."
+        )
+
+    def _numbers(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Targets as numbers, before shift and scale; NaN for a label that `_pose` did not see."""
+        return np.asarray(y, dtype=np.float64)
 
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
         """Set the fitted attributes, and say so if the fit was interrupted or a linear model is better."""

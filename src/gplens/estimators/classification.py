@@ -23,7 +23,7 @@ from gplens.estimators.fitting import Problem, Settings
 from gplens.estimators.likelihoods import Logistic
 from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training_tables import check_labels, read_training
+from gplens.estimators.training_tables import TrainingTable, check_labels, read_training
 
 LINKS = ("probit", "logistic", "softmax")
 
@@ -51,14 +51,20 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     ) -> "GPClassifier":
         """Fit to labels of any kind."""
         table = read_training(self, X, y, sample_weight, numeric=False)
-        check_labels(table.y)
-        check_classification_targets(table.y)
-        self.classes_, labels = np.unique(table.y, return_inverse=True)
-        problem = replace(self._problem(torch.from_numpy(labels.astype(np.float64))), weights=table.weights)
-        design, scaling = self._design(table, shared=self.shared)
+        problem, (design, scaling) = self._pose(table), self._design(table, shared=self.shared)
         fit = fit_likelihood(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
         self._finish_fit(fit, table)
         return self
+
+    def _pose(self, table: TrainingTable) -> Problem:
+        check_labels(table.y)
+        check_classification_targets(table.y)
+        self.classes_, labels = np.unique(table.y, return_inverse=True)
+        return replace(self._problem(torch.from_numpy(labels.astype(np.float64))), weights=table.weights)
+
+    def _numbers(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        places = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        return np.where(self.classes_[places] == y, places, np.nan)
 
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:
         count = len(self.classes_)

@@ -16,7 +16,7 @@ from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, Settings, fit_by_minibatches
 from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training_tables import check_counts, read_training
+from gplens.estimators.training_tables import TrainingTable, check_counts, read_training
 
 NODES = 64
 """Gauss-Hermite nodes of the predictive density."""
@@ -40,18 +40,20 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
     ) -> "GPCountRegressor":
         """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
         table = read_training(self, X, y, sample_weight, numeric=True)
-        counts = torch.from_numpy(np.array(table.y, dtype=np.float64))
-        check_counts(counts.numpy())
-        w = torch.ones_like(counts) if table.weights is None else table.weights
-        typical = float(((w * counts).sum() + 0.5) / w.sum())
-        start = float(np.log(typical))
-        problem = Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=start, weights=table.weights)
-        design, scaling = self._design(table)
+        problem, (design, scaling) = self._pose(table), self._design(table)
         # Counts vary more than Poisson's. The maximum of the bound is then too smooth a function with too large a
         # variance; minibatches, which stop early, predict new rows better.
         fit = fit_by_minibatches(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
         self._finish_fit(fit, table)
         return self
+
+    def _pose(self, table: TrainingTable) -> Problem:
+        counts = torch.from_numpy(np.array(table.y, dtype=np.float64))
+        check_counts(counts.numpy())
+        w = torch.ones_like(counts) if table.weights is None else table.weights
+        typical = float(((w * counts).sum() + 0.5) / w.sum())
+        start = float(np.log(typical))
+        return Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=start, weights=table.weights)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """E y = exp(m + v/2); and, if asked for, the standard deviation of y."""

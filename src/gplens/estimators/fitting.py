@@ -98,9 +98,9 @@ def fit_by_minibatches(
     """Train a sparse model on the scaled rows of X by minibatches; the result is in the units of X."""
     began, rows, training = perf_counter(), scaling.apply(X), design.training or Training()
     dtype = torch.float32 if training.single else torch.float64
-    model, likelihood = _sparse(design, problem, rows).to(dtype), problem.likelihood.to(dtype)
+    model, likelihood = sparse_model(design, problem, rows).to(dtype), problem.likelihood.to(dtype)
     data, sites = _split(design, problem, rows.to(dtype))
-    optimizer = training.optimizer or (NaturalGradients() if problem.concave else Adam())
+    optimizer = optimizer_of(training, problem)
     loop = Loop(model, likelihood, data, training, optimizer, design.typical(rows))
     loop.start(Sites(sites.t.to(dtype), sites.w.to(dtype)))
     data_read = (rows, problem.y) if problem.weights is None else (rows, problem.y, problem.weights)
@@ -110,6 +110,18 @@ def fit_by_minibatches(
     progress = loop.run(design.seed, checkpoint, settings.show, deadline)
     summary = {"inference": "sparse", "inducing_points": model.strategy.inducing_points.shape[-2], "seed": design.seed}
     summary |= {"optimizer": repr(optimizer), **progress}
+    return fit_in_table_units(design, problem, model, likelihood, scaling, summary)
+
+
+def optimizer_of(training: Training, problem: Problem) -> Adam | NaturalGradients:
+    """The optimiser that is asked for, or the one that suits the likelihood."""
+    return training.optimizer or (NaturalGradients() if problem.concave else Adam())
+
+
+def fit_in_table_units(
+    design: Design, problem: Problem, model: Sparse, likelihood: Likelihood, scaling: Scaling, summary: dict[str, Any]
+) -> Fit:
+    """A model that was trained on scaled rows and targets, in the units of the table."""
     fitted = sparse_in_table_units(
         model.double(), design.kernel, scaling, latents=problem.latents, shift=problem.shift, scale=problem.scale
     )
@@ -119,7 +131,8 @@ def fit_by_minibatches(
     return Fit(fitted, likelihood, summary)
 
 
-def _sparse(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> Sparse:
+def sparse_model(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> Sparse:
+    """A model of scaled rows before training, with inducing points among them."""
     Z = PLACEMENTS[design.inducing](X, design.inducing_points or FIXED, design.seed)
     kernels = None if design.shared or problem.latents is None else problem.latents
     kernel = _kernel(design, X, problem.variance, kernels)

@@ -18,7 +18,7 @@ from gplens.estimators.likelihoods import log_normal
 from gplens.estimators.quasi_newton import fit_exactly, fit_likelihood
 from gplens.estimators.training.fit_sizes import most_exact_rows
 from gplens.estimators.training.q_of_u import Sites
-from gplens.estimators.training_tables import read_training
+from gplens.estimators.training_tables import TrainingTable, read_training
 from gplens.estimators.weights import Weights, deviation, mean
 
 
@@ -50,19 +50,21 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ) -> "GPRegressor":
         """Fit to real numbers. Checkpoints are written by sparse fits only."""
         table = read_training(self, X, y, sample_weight, numeric=True)
-        targets = torch.from_numpy(np.array(table.y, dtype=np.float64))
-        design, scaling = self._design(table)
-        shift, scale = _centre(targets, table.weights)
+        problem, (design, scaling) = self._pose(table), self._design(table)
         settings = Settings.of(budget, checkpoint, self.progress)
         limit = most_exact_rows(settings.budget) if self.exact_rows is None else as_float(self.exact_rows)
         if limit is None:
             raise ValueError(f"exact_rows must be a number of rows or None, got exact_rows={self.exact_rows!r}.")
-        scaled, w = (targets - shift) / scale, table.weights
-        problem = Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=w)
         fitted = fit_exactly if len(table.X) <= limit else fit_likelihood
         fit = fitted(design, problem, table.X, scaling, settings)
         self._finish_fit(fit, table)
         return self
+
+    def _pose(self, table: TrainingTable) -> Problem:
+        targets = torch.from_numpy(np.array(table.y, dtype=np.float64))
+        shift, scale = _centre(targets, table.weights)
+        scaled = (targets - shift) / scale
+        return Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=table.weights)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """E y = m; and, if asked for, the standard deviation of y, noise included."""

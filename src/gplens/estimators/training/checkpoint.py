@@ -38,12 +38,16 @@ class Checkpoint:
     def save(self, state: State) -> None:
         """Write the state; at any time either the old or the new one exists in full."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        write(self.folder / NAME, self.packed(state))
+
+    def packed(self, state: State) -> bytes:
+        """The state as the content of a file."""
         best = state.best
         numbers = {"step": state.step, "value": best.value, "best": best.step, "looks": best.looks}
         header = {"format": FORMAT, "format_version": VERSION, "fingerprint": self.fingerprint, **numbers}
         tensors = joined({"now": state.tensors, "best": best.tensors}, "/")
         content = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
-        write(self.folder / NAME, pack(header, content))
+        return pack(header, content)
 
     def load(self) -> State | None:
         """The stored state, or None if there is none yet.
@@ -52,10 +56,12 @@ class Checkpoint:
             ValueError: the file is damaged, or belongs to another fit.
         """
         path = self.folder / NAME
-        if not path.exists():
-            return None
+        return self.unpacked(path.read_bytes(), path) if path.exists() else None
+
+    def unpacked(self, content: bytes, path: object) -> State:
+        """The inverse of `packed`; errors name the path."""
         try:
-            header, tensors = unpack(path.read_bytes(), FORMAT, VERSION)
+            header, tensors = unpack(content, FORMAT, VERSION)
         except DamageError as damage:
             raise ValueError(
                 f"expected a checkpoint that this version of gplens wrote, got {path}, {damage}; delete it."

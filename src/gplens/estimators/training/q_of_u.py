@@ -97,12 +97,24 @@ class Natural(VariationalPosterior):
     @torch.no_grad()
     def step(self, features: Features, m: Float[Tensor, "c b"], partials: Partials, rate: float, scale: float) -> None:
         """A fraction `rate` of the way to  h' = sum phi (by_m - 2 by_v (m - mu)),  P' = I - 2 sum by_v phi phi'."""
-        phi, (by_m, by_v) = features.phi, partials
-        towards = scale * (by_m - 2 * by_v * (m - features.mu))
-        self.h = self.h + rate * ((phi.mT @ towards[..., None])[..., 0] - self.h)
-        gram = (phi * (-2 * scale * by_v)[..., None]).mT @ phi
+        self.move(*natural_sums(features, m, partials, scale), rate)
+
+    def move(self, towards: Float[Tensor, "c n"], gram: Float[Tensor, "c n n"], rate: float) -> None:
+        """A fraction `rate` of the way to h' = towards and P' = I + gram."""
+        self.h = self.h + rate * (towards - self.h)
         self.P = self.P.mul(1 - rate).add_(gram, alpha=rate)
         self.P.diagonal(dim1=-2, dim2=-1).add_(rate)
+
+
+@torch.no_grad()
+def natural_sums(
+    features: Features, m: Float[Tensor, "c b"], partials: Partials, scale: float
+) -> tuple[Float[Tensor, "c n"], Float[Tensor, "c n n"]]:
+    """The sums over the rows of a batch that a natural-gradient step needs, times `scale`: h' and P' - I."""
+    phi, (by_m, by_v) = features.phi, partials
+    towards = scale * (by_m - 2 * by_v * (m - features.mu))
+    gram = (phi * (-2 * scale * by_v)[..., None]).mT @ phi
+    return (phi.mT @ towards[..., None])[..., 0], gram
 
 
 @final

@@ -1,0 +1,27 @@
+"""What carries out a work list: an engine has one method, and the rest of a run is the same for all of them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from gplens.scale.run_folder import Record
+from gplens.scale.unit_task import UnitTask
+from gplens.scale.work_list import Unit
+
+
+class Engine(ABC):
+    """Where units are explained."""
+
+    @abstractmethod
+    def run(self, task: UnitTask, units: Sequence[Unit]) -> Iterator[Record]:
+        """Carry out the task for each unit, and yield the records in the order in which they are finished."""
+
+
+@final
+@dataclass(frozen=True)
+class Local(Engine):
+    """This process, one unit after the other, each on all threads of PyTorch."""
+
+    def run(self, task: UnitTask, units: Sequence[Unit]) -> Iterator[Record]:
+        return map(task, units)

@@ -1,0 +1,89 @@
+"""A connection to a Ray cluster: one that runs, or one of this machine that ends with the block."""
+
+import logging
+import os
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from gplens.adapters.hosts import Extra
+
+REACH = 5.0
+"""Seconds in which an address has to answer."""
+OBJECTS = 100 * 2**20
+"""Bytes of the object store of a cluster of this machine. Rows never pass through it."""
+CLIENT_PORT = 10001
+"""Of addresses that begin with ray:// and name no port."""
+
+
+@contextmanager
+def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
+    """The module `ray`, connected to a cluster.
+
+    Args:
+        address: "auto" for the cluster that this machine belongs to, "HOST:PORT" or "ray://HOST:PORT" for another one.
+            None is the connection that the process has, else the address in RAY_ADDRESS, else a new cluster of this
+            machine, on its loopback interface and without a dashboard, which ends with the block.
+        cpus: the CPUs of a new cluster; all of this machine if None.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ConnectionError: there is no cluster at the address.
+    """
+    with Extra("ray", "gplens.scale.Ray"):
+        import ray
+    if ray.is_initialized():
+        if address is not None:
+            raise ValueError(
+                f"expected no address in a process that is connected to a Ray cluster, got {address!r}; leave it out, "
+                "or call ray.shutdown() first."
+            )
+        yield ray
+        return
+    given = address or os.environ.get("RAY_ADDRESS") or "local"
+    if given not in ("local", "auto"):
+        check_reachable(given)
+    settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if given == "local":
+        settings |= {"include_dashboard": False, "object_store_memory": OBJECTS, "_node_ip_address": "127.0.0.1"}
+        settings |= {"num_cpus": cpus}
+    try:
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about accelerators, which are not used
+            ray.init(given, **settings)
+    except Exception as cause:  # Ray raises bare ones too, such as when a machine is too busy to start in time
+        ray.shutdown()  # what was started already
+        raise ConnectionError(_no_cluster(given, str(cause).partition("\n")[0])) from cause
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def check_reachable(address: str) -> None:
+    """Refuse an address where nothing answers, at once instead of after a minute.
+
+    Raises:
+        ValueError: it is no address.
+        ConnectionError: nothing answers.
+    """
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        host, port = parts.hostname, parts.port or (CLIENT_PORT if parts.scheme == "ray" else None)
+    except ValueError:
+        host = port = None
+    if host is None or port is None or parts.scheme not in ("", "ray"):
+        raise ValueError(f"expected an address such as auto, HOST:6379 or ray://HOST:10001, got {address!r}.")
+    try:
+        socket.create_connection((host, port), timeout=REACH).close()
+    except OSError as cause:
+        raise ConnectionError(_no_cluster(address, str(cause))) from cause
+
+
+def _no_cluster(address: str, reason: str) -> str:
+    return (
+        f"expected a Ray cluster at {address}, got none ({reason}); start one with `ray start --head`, correct the "
+        "address, or leave it out for a cluster of this machine."
+    )
