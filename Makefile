@@ -1,5 +1,5 @@
 # `make run` shows what gplens does; `make test` is what decides whether a change lands. Both set themselves up.
-.PHONY: run test lint types unit test-slow test-portable test-lowest coverage walk bench bench-models bench-training reproduce format clean
+.PHONY: run test lint types unit test-slow test-portable test-lowest coverage walk bench bench-models bench-training reproduce docs format clean
 
 BIN := .venv/bin
 LOWEST := .venv-lowest/bin
@@ -12,9 +12,10 @@ run: .venv/installed
 
 test: lint types unit
 
+# The hooks of .pre-commit-config.yaml, which need no network; git lists the files. Without git, ruff alone.
 lint: .venv/installed
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	@if git rev-parse --git-dir >/dev/null 2>&1; then $(BIN)/pre-commit run --all-files; \
+	else $(BIN)/ruff check . && $(BIN)/ruff format --check .; fi
 
 types: .venv/installed
 	$(BIN)/basedpyright
@@ -56,6 +57,11 @@ bench-training: .venv/installed
 reproduce: .venv/installed
 	$(BIN)/gplens reproduce all --overwrite
 
+# The site, into docs/_build/html: all code of its pages runs, warnings are errors, nothing is fetched.
+docs: .venv/installed
+	OMP_NUM_THREADS=$(WORKERS) $(BIN)/python -m sphinx -n -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python scripts/check_site.py
+
 format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -67,4 +73,4 @@ format: .venv/installed
 	@scripts/setup.sh .venv-lowest constraints-lowest.txt
 
 clean:
-	rm -rf .venv .venv-lowest .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-lowest .pytest_cache .ruff_cache .hypothesis .coverage docs/_build docs/_pictures docs/auto_examples

@@ -108,9 +108,18 @@ def test_the_root_has_eight_modules_at_most() -> None:
     assert len(ROOT_MODULES) <= 8, f"{len(ROOT_MODULES)} root modules: {sorted(ROOT_MODULES)}"
 
 
+EXAMPLE = re.compile(r'\n\n *Example:\n.*?\n *(?=""")', re.DOTALL)
+"""The example at the end of a docstring, which is for users: files are measured without."""
+
+
 def lengths() -> dict[str, int]:
     """Lines of every file, by its path below src/gplens."""
-    return {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in FILES}
+    return {str(path.relative_to(SOURCE)): len(EXAMPLE.sub("", path.read_text()).splitlines()) for path in FILES}
+
+
+def test_examples_are_not_counted() -> None:
+    text = 'def f():\n    """One.\n\n    Example:\n        >>> f()\n        1\n    """\n    return 1\n'
+    assert len(EXAMPLE.sub("", text).splitlines()) == 3
 
 
 def test_files_are_long_enough_to_open_and_short_enough_to_read() -> None:

@@ -111,6 +111,13 @@ def explain(
 
     Warns:
         ConvergenceWarning: rows missed their tolerance, or took very many nodes.
+
+    Example:
+        >>> X, y = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).double(), torch.arange(4.0).double()
+        >>> gp = gplens.Posterior.exact(gplens.kernels.RBF(torch.ones(2)), X, y, noise=0.01)
+        >>> explanation = gplens.explain(gp, X[3:], baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=True)
+        >>> print([f"{value:.2f} +- {std:.2f}" for value, std in zip(explanation.values[0], explanation.std[0])])
+        ['0.92 +- 0.18', '2.04 +- 0.18']
     """
     check_keyword(positional)
     target = _instance(Response() if target is None else target, Target, "target")

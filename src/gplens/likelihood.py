@@ -15,7 +15,12 @@ __all__ = ["Likelihood"]
 @final
 @dataclass(frozen=True)
 class Likelihood:
-    """The conditional moments and tails of an observation, as functions of its latent value."""
+    """The conditional moments and tails of an observation, as functions of its latent value.
+
+    Example:
+        >>> gplens.Likelihood.of_link(gplens.links.Exp()).name
+        'Exp()'
+    """
 
     name: str
     """What it is called in messages."""

@@ -15,7 +15,12 @@ __all__ = ["AutogradMean", "ConstantMean", "LinearMean", "Mean"]
 
 
 class Mean(ABC):
-    """mu(x)."""
+    """mu(x).
+
+    Example:
+        >>> isinstance(gplens.means.ConstantMean(), gplens.means.Mean)
+        True
+    """
 
     @property
     def autograd(self) -> bool:
@@ -34,7 +39,12 @@ class Mean(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class ConstantMean(Mean):
-    """mu = value."""
+    """mu = value.
+
+    Example:
+        >>> gplens.means.ConstantMean(4.3)
+        ConstantMean(value=4.3)
+    """
 
     value: float = 0.0
 
@@ -48,7 +58,12 @@ class ConstantMean(Mean):
 @final
 @dataclass(frozen=True, eq=False)
 class LinearMean(Mean):
-    """mu = x'weight + bias."""
+    """mu = x'weight + bias.
+
+    Example:
+        >>> gplens.means.LinearMean(torch.tensor([1.0, 2.0]), bias=0.5)(torch.ones(1, 2)).item()
+        3.5
+    """
 
     weight: Float[Tensor, " d"]
     bias: float = 0.0
@@ -68,7 +83,12 @@ class LinearMean(Mean):
 @final
 @dataclass(frozen=True, eq=False)
 class AutogradMean(Mean):
-    """Any differentiable function mu of a batch of inputs; its gradient by autograd."""
+    """Any differentiable function mu of a batch of inputs; its gradient by autograd.
+
+    Example:
+        >>> gplens.means.AutogradMean(lambda x: x.prod(1))(torch.tensor([[2.0, 3.0]])).item()
+        6.0
+    """
 
     function: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
 

@@ -31,7 +31,12 @@ __all__ = [
 
 
 class FixedRule(Rule):
-    """A rule with the same nodes and weights on [0, 1] for every path, whatever the tolerance."""
+    """A rule with the same nodes and weights on [0, 1] for every path, whatever the tolerance.
+
+    Example:
+        >>> isinstance(gplens.rules.GaussLegendre(16), gplens.rules.FixedRule)
+        True
+    """
 
     @abstractmethod
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes | None]:
@@ -61,7 +66,13 @@ def _check_count(rule: object, count: Any, least: int) -> None:
 @final
 @dataclass(frozen=True)
 class GaussLegendre(FixedRule):
-    """count nodes, exact for polynomials of degree 2 count - 1. No error estimate."""
+    """count nodes, exact for polynomials of degree 2 count - 1. No error estimate.
+
+    Example:
+        >>> rule = gplens.rules.GaussLegendre(16)
+        >>> int(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).nodes[0])
+        16
+    """
 
     count: int
 
@@ -75,7 +86,13 @@ class GaussLegendre(FixedRule):
 @final
 @dataclass(frozen=True)
 class GaussKronrod(FixedRule):
-    """count Gauss nodes and the count + 1 that extend them. The difference of the two rules is the error estimate."""
+    """count Gauss nodes and the count + 1 that extend them. The difference of the two rules is the error estimate.
+
+    Example:
+        >>> rule = gplens.rules.GaussKronrod(7)
+        >>> int(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).nodes[0])
+        15
+    """
 
     count: int = 7
 
@@ -89,7 +106,13 @@ class GaussKronrod(FixedRule):
 @final
 @dataclass(frozen=True)
 class RiemannRight(FixedRule):
-    """t = 1/count, 2/count, ..., 1 with equal weights: the paper's rule. Its error falls like 1/count."""
+    """t = 1/count, 2/count, ..., 1 with equal weights: the paper's rule. Its error falls like 1/count.
+
+    Example:
+        >>> rule = gplens.rules.RiemannRight(50)
+        >>> float(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).gap.abs()) > 0.01
+        True
+    """
 
     count: int
 
@@ -104,7 +127,13 @@ class RiemannRight(FixedRule):
 @final
 @dataclass(frozen=True)
 class RiemannLeft(FixedRule):
-    """t = 0, 1/count, ..., 1 - 1/count with equal weights. Its error falls like 1/count."""
+    """t = 0, 1/count, ..., 1 - 1/count with equal weights. Its error falls like 1/count.
+
+    Example:
+        >>> rule = gplens.rules.RiemannLeft(50)
+        >>> float(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).gap.abs()) > 0.01
+        True
+    """
 
     count: int
 
@@ -119,7 +148,13 @@ class RiemannLeft(FixedRule):
 @final
 @dataclass(frozen=True)
 class RiemannMiddle(FixedRule):
-    """t = 1/(2 count), 3/(2 count), ... with equal weights. Its error falls like 1/count^2."""
+    """t = 1/(2 count), 3/(2 count), ... with equal weights. Its error falls like 1/count^2.
+
+    Example:
+        >>> rule = gplens.rules.RiemannMiddle(50)
+        >>> float(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).gap.abs()) < 0.01
+        True
+    """
 
     count: int
 
@@ -137,6 +172,11 @@ class Trapezoid(FixedRule):
     """t = 0, 1/(count - 1), ..., 1 with half weights at the ends, which sum to one. Its error falls like 1/count^2.
 
     The weights of Captum's riemann_trapezoid sum to (count - 1)/count.
+
+    Example:
+        >>> rule = gplens.rules.Trapezoid(50)
+        >>> float(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).gap.abs()) < 0.01
+        True
     """
 
     count: int

@@ -21,7 +21,12 @@ __all__ = ["Custom", "EpistemicVariance", "Exceeds", "Latent", "PredictiveVarian
 
 
 class Target(ABC):
-    """A number that the model assigns to an input."""
+    """A number that the model assigns to an input.
+
+    Example:
+        >>> isinstance(gplens.targets.Exceeds(1.5), gplens.targets.Target)
+        True
+    """
 
     @abstractmethod
     def bind(self, likelihood: Likelihood | None) -> Expectation:
@@ -45,7 +50,14 @@ def _not_given(likelihood: Likelihood | None, what: str, instead: str) -> str:
 @final
 @dataclass(frozen=True)
 class Response(Target):
-    """E y = E g(f): the prediction, in the units of the observations. The default."""
+    """E y = E g(f): the prediction, in the units of the observations. The default.
+
+    Example:
+        >>> target = gplens.targets.Response()
+        >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), target=target)
+        >>> e.prediction.item() > 10  # about e^3
+        True
+    """
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
         return _required(likelihood, self).response
@@ -54,7 +66,13 @@ class Response(Target):
 @final
 @dataclass(frozen=True)
 class Latent(Target):
-    """m: the mean of the latent function, before any link."""
+    """m: the mean of the latent function, before any link.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=0.0, target=gplens.targets.Latent())
+        >>> round(e.prediction.item(), 1)
+        3.0
+    """
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
         return ExpectedLink((Identity(),))
@@ -66,6 +84,11 @@ class EpistemicVariance(Target):
     """v: how unsure the model is of the latent function; for BoTorch's models, `posterior(X).variance`.
 
     Which features make it so?
+
+    Example:
+        >>> e = gplens.explain(gp, 1.3 * X[3:4], baseline=0.5, target=gplens.targets.EpistemicVariance())
+        >>> bool((e.values > 0).all())  # far from the data the model is less sure
+        True
     """
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
@@ -75,7 +98,15 @@ class EpistemicVariance(Target):
 @final
 @dataclass(frozen=True)
 class PredictiveVariance(Target):
-    """Var y = E Var[y|f] + Var E[y|f]: observation noise and the uncertainty of the model together."""
+    """Var y = E Var[y|f] + Var E[y|f]: observation noise and the uncertainty of the model together.
+
+    Example:
+        >>> from sklearn.gaussian_process import GaussianProcessRegressor
+        >>> model = GaussianProcessRegressor(alpha=0.01, optimizer=None).fit(X.numpy(), y.numpy())
+        >>> e = gplens.explain(model, 1.3 * X.numpy()[3:4], baseline=0.5, target=gplens.targets.PredictiveVariance())
+        >>> e.values.shape
+        torch.Size([1, 2])
+    """
 
     def bind(self, likelihood: Likelihood | None) -> Expectation:
         variance = _required(likelihood, self).total_variance()
@@ -87,7 +118,15 @@ class PredictiveVariance(Target):
 @final
 @dataclass(frozen=True)
 class Exceeds(Target):
-    """P(y > threshold)  (2.11)."""
+    """P(y > threshold)  (2.11).
+
+    Example:
+        >>> from gplens.estimators import GPRegressor
+        >>> model = GPRegressor(random_state=0, progress=False).fit(X.numpy(), y.numpy())
+        >>> e = model.explain(X.numpy()[3:4], baseline=0.0, target=gplens.targets.Exceeds(1.5))
+        >>> 0 < e.prediction.item() <= 1
+        True
+    """
 
     threshold: float | int
 
@@ -106,7 +145,13 @@ class Exceeds(Target):
 @final
 @dataclass(frozen=True, repr=False)
 class Custom(Target):
-    """E g(f) for any link, or any elementwise, twice differentiable torch function g of the latent value."""
+    """E g(f) for any link, or any elementwise, twice differentiable torch function g of the latent value.
+
+    Example:
+        >>> target = gplens.targets.Custom(torch.tanh)
+        >>> gplens.explain(gp, X[3:4], baseline=0.0, target=target).values.shape
+        torch.Size([1, 2])
+    """
 
     g: Link | Callable[[Tensor], Tensor]
 

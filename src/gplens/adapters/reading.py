@@ -25,7 +25,13 @@ def _nothing_to_compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[st
 @final
 @dataclass(frozen=True)
 class Reading:
-    """A model as gplens sees it at the time of reading. `gplens.explain` takes it in place of the model."""
+    """A model as gplens sees it at the time of reading. `gplens.explain` takes it in place of the model.
+
+    Example:
+        >>> prepared = gplens.read(gp, gplens.links.Identity())
+        >>> prepared.model, prepared.process is gp
+        ('Posterior', True)
+    """
 
     process: Process
     model: str
@@ -67,6 +73,16 @@ def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
 
     Raises:
         ValueError, TypeError: if the model is not fitted or not supported.
+
+    Returns:
+        A Reading, which `gplens.explain` takes in place of the model.
+
+    Example:
+        >>> prepared = gplens.read(gp, gplens.links.Identity())
+        >>> for batch in X.split(2):
+        ...     e = gplens.explain(prepared, batch, baseline=0.0)
+        >>> len(e)
+        1
     """
     table = read_points(model, points)
     with torch.inference_mode(False), torch.no_grad(), torch.random.fork_rng(devices=[]):

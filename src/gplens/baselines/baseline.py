@@ -10,7 +10,14 @@ from gplens.adapters.encoders import Encoder
 
 
 class Baseline(ABC):
-    """A baseline for each input, or a background of several that all inputs share."""
+    """A baseline for each input, or a background of several that all inputs share.
+
+    Example:
+        >>> isinstance(gplens.baselines.Zeros(), gplens.baselines.Baseline)
+        True
+        >>> gplens.baselines.Sample(X).background
+        True
+    """
 
     names: tuple[str, ...] | None = None
     """Names of the columns; None if they came without names."""
@@ -37,6 +44,11 @@ class Inputs(Baseline):
         name: what explanations call it.
         background: whether the explanation is the average over the rows.
         weights: of the rows of a background, adding up to one; equal if None.
+
+    Example:
+        >>> row = gplens.baselines.Inputs(torch.zeros(1, 2).double(), "the origin")
+        >>> row
+        the origin
     """
 
     def __init__(

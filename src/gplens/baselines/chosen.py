@@ -25,6 +25,16 @@ class Medoid(Tabular):
     """The most central row of a table, with the smallest sum of distances to the others: a typical row that exists.
 
     The n^2 distances between n rows are computed anew in every call of `explain`. Pass a part of a large table.
+
+    Args:
+        X: the table.
+        what: what messages call it.
+        vectors: whether a single row is a table as well.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=gplens.baselines.Medoid(X), likelihood=gplens.links.Identity())
+        >>> e.baseline.tolist()
+        [[0.5, 0.5]]
     """
 
     def of_table(self, table: Float[Tensor, "n d"], X: Float[Tensor, "b d"]) -> Float[Tensor, "1 1 d"]:
@@ -47,6 +57,11 @@ class Nearest(Tabular):
         where: the rows to choose from: a label, a function of y that gives True or False for each row, or these.
         unlike: in place of `where` a label for each input that is explained, or one for all: rows with this label
             are left out.
+
+    Example:
+        >>> low = gplens.baselines.Nearest(X, y, where=lambda y: y < 1.5)
+        >>> gplens.explain(gp, X[3:4], baseline=low, likelihood=gplens.links.Identity()).baseline.tolist()
+        [[0.5, 0.5]]
     """
 
     def __init__(self, X: Any, y: Any, *, where: Any = None, unlike: Any = None) -> None:
@@ -77,7 +92,18 @@ class Nearest(Tabular):
 
 @final
 class Incumbent(Tabular):
-    """The row of a table with the largest outcome observed so far, or, with `minimize`, the smallest."""
+    """The row of a table with the largest outcome observed so far, or, with `minimize`, the smallest.
+
+    Args:
+        X: the table of what was tried.
+        y: the outcome of each row.
+        minimize: whether the smallest outcome is the best.
+
+    Example:
+        >>> best = gplens.baselines.Incumbent(X, y)
+        >>> gplens.explain(gp, X[:1], baseline=best, likelihood=gplens.links.Identity()).baseline.tolist()
+        [[1.0, 1.0]]
+    """
 
     def __init__(self, X: Any, y: Any, *, minimize: bool = False) -> None:
         super().__init__(X)

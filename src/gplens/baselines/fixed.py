@@ -18,7 +18,13 @@ SHOWN = 4
 
 @final
 class Zeros(Baseline):
-    """All features zero."""
+    """All features zero.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=gplens.baselines.Zeros(), likelihood=gplens.links.Identity())
+        >>> e.baseline.tolist()
+        [[0.0, 0.0]]
+    """
 
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "1 1 d"]:
         return X.new_zeros(1, 1, X.shape[1])
@@ -32,7 +38,17 @@ class Zeros(Baseline):
 
 @final
 class Fixed(Baseline):
-    """Given numbers: a scalar, or a row."""
+    """Given numbers: a scalar, or a row.
+
+    Args:
+        values: a number for all features, or a row of them.
+
+    Example:
+        >>> start = gplens.baselines.Fixed([0.5, 0.0])
+        >>> e = gplens.explain(gp, X[3:4], baseline=start, likelihood=gplens.links.Identity())
+        >>> e.baseline.tolist()
+        [[0.5, 0.0]]
+    """
 
     def __init__(self, values: Any) -> None:
         self.values, self.names = _numbers(values)

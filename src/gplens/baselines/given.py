@@ -36,6 +36,17 @@ def as_baseline(baseline: Any, encoder: Encoder | None = None) -> Baseline:
 
     Raises:
         ValueError: with the line to type, for None, a text, a class, and a table of several rows.
+
+    Args:
+        baseline: a number, a row, or a Baseline.
+        encoder: of the model, if it has one.
+
+    Returns:
+        A Baseline.
+
+    Example:
+        >>> gplens.baselines.as_baseline(0.0)
+        Fixed(0)
     """
     if baseline is None:
         raise ValueError(MISSING)

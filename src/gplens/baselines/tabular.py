@@ -40,7 +40,18 @@ class Tabular(Baseline):
 
 @final
 class Mean(Tabular):
-    """The mean of the rows of a table, feature by feature."""
+    """The mean of the rows of a table, feature by feature.
+
+    Args:
+        X: the table.
+        what: what messages call it.
+        vectors: whether a single row is a table as well.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=gplens.baselines.Mean(X), likelihood=gplens.links.Identity())
+        >>> e.baseline.tolist()
+        [[0.5, 0.5]]
+    """
 
     def of_table(self, table: Float[Tensor, "n d"], X: Float[Tensor, "b d"]) -> Float[Tensor, "1 1 d"]:
         return table.mean(0).expand(1, 1, -1)
@@ -53,6 +64,11 @@ class Sample(Tabular):
     Args:
         X: the background.
         weights: how much each row counts: numbers of zero or more, which are divided by their sum. Equal if None.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=gplens.baselines.Sample(X), likelihood=gplens.links.Identity())
+        >>> e.background, e.background_std.shape
+        (True, torch.Size([1, 2]))
     """
 
     background = True
@@ -70,7 +86,16 @@ class Sample(Tabular):
 
 @final
 class Rows(Tabular):
-    """A baseline for each input: row i of the table for row i of X."""
+    """A baseline for each input: row i of the table for row i of X.
+
+    Args:
+        X0: a table with as many rows as there are inputs.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:], baseline=gplens.baselines.Rows(X[:2]), likelihood=gplens.links.Identity())
+        >>> e.baseline.tolist()
+        [[0.0, 0.0], [1.0, 0.0]]
+    """
 
     def __init__(self, X0: Any) -> None:
         super().__init__(X0, "the baseline's X0", vectors=True)

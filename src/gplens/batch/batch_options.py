@@ -29,7 +29,13 @@ TARGETS: dict[str, Callable[[], Target]] = {
 @final
 @dataclass(frozen=True)
 class Options:
-    """The options of a batch explanation."""
+    """The options of a batch explanation.
+
+    Example:
+        >>> options = gplens.batch.Options(baseline="mean", uncertainty=True, keep=("id",))
+        >>> options.target
+        'response'
+    """
 
     baseline: str | Mapping[str, Any] = "mean"
     """A name in BASELINES, or a row of the table, with an entry for each column of the model."""

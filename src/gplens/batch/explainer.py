@@ -29,6 +29,17 @@ class Explainer:
     It is pickled as the folder and the options, and loads the model when it is first needed. The result is determined
     by the folder, the options and the table, whose further columns are ignored. A row that cannot be explained has its
     reason in the column `error`, and nothing else.
+
+    Args:
+        folder: what `save` of an estimator wrote.
+        options: what is computed; the defaults of `Options` if None.
+
+    Example:
+        >>> import pyarrow
+        >>> table = pyarrow.table({"heat": [0.2, 0.9], "time": [0.4, 0.1]})
+        >>> explainer = gplens.batch.Explainer(saved)  # `saved` is the folder of a GPRegressor
+        >>> explainer(table).num_rows
+        2
     """
 
     def __init__(self, folder: str | Path, options: Options | None = None) -> None:

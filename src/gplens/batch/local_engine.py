@@ -26,7 +26,12 @@ Advance = Callable[[int, bool], None]
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did."""
+    """What a run did.
+
+    Example:
+        >>> gplens.batch.Outcome(rows=1000, resumed=0, errors=2, not_converged=0).errors
+        2
+    """
 
     rows: int
     resumed: int
@@ -69,6 +74,16 @@ def explain_file(
 
     Raises:
         ValueError, OSError: with what was expected, what was got, and what to do. Finished parts stay.
+
+    Returns:
+        The Outcome: how many rows were explained, taken over, refused, and not converged.
+
+    Example:
+        >>> from pathlib import Path
+        >>> data, out = Path(saved) / "rows.csv", Path(saved) / "attributions.csv"
+        >>> frame.to_csv(data, index=False)
+        >>> gplens.batch.explain_file(Path(saved), data, out, gplens.batch.Options()).rows
+        5
     """
     parts = Parts(parts_folder(out))
     if parts.folder.exists() and overwrite and not resume:

@@ -45,6 +45,10 @@ class DateTime(Scalar):
     """Days since an origin, and (cos, sin) of time of day, weekday and time of year; the default for dates.
 
     Datetimes count on the clock of their time zone.
+
+    Example:
+        >>> gplens.columns.DateTime(parts=None)
+        DateTime(parts=None)
     """
 
     parts: tuple[str, ...] | None = None

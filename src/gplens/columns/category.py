@@ -22,6 +22,15 @@ class Category(Kind):
 
     A missing entry is a category of its own if the training table has one. A category that the training table does not
     have counts as the average of its rows, with a warning.
+
+    Example:
+        >>> import pandas
+        >>> from gplens.estimators import GPRegressor
+        >>> frame = pandas.DataFrame({"town": ["Ulm", "Rom", "Ulm", "Rom"] * 5, "size": range(20)})
+        >>> model = GPRegressor(columns={"town": gplens.columns.Category()}, random_state=0, progress=False)
+        >>> model = model.fit(frame, frame["size"] + 10.0 * (frame["town"] == "Ulm"))
+        >>> model.explain(frame[:1]).feature_names
+        ('town', 'size')
     """
 
     families: ClassVar[tuple[str, ...]] = ("text", "number", "boolean")
@@ -122,7 +131,12 @@ class CategoryColumn(Column):
 @final
 @dataclass(frozen=True)
 class Drop(Kind):
-    """The column is left out of the model; its attributions are zero."""
+    """The column is left out of the model; its attributions are zero.
+
+    Example:
+        >>> gplens.columns.Drop()
+        Drop()
+    """
 
     families: ClassVar[tuple[str, ...]] = ("number", "boolean", "text", "datetime", "date", "time", "duration")
 

@@ -24,7 +24,15 @@ LISTED = 3
 @final
 @dataclass(frozen=True, repr=False)
 class ColumnPlan(Encoder):
-    """The columns of the training table, in their order, and the inputs that the model has for each of them."""
+    """The columns of the training table, in their order, and the inputs that the model has for each of them.
+
+    Example:
+        >>> from gplens.estimators import GPRegressor
+        >>> print(GPRegressor(random_state=0, progress=False).fit(frame, y.numpy()).columns_)
+        2 columns, 2 inputs of the model:
+          heat  Number()  as it is
+          time  Number()  as it is
+    """
 
     columns: tuple[Column, ...]
     named: bool

@@ -28,7 +28,12 @@ def turns_of(values: Numbers) -> Numbers:
 @final
 @dataclass(frozen=True)
 class Cyclic(Scalar):
-    """(cos, sin) of 2 pi x / period: 23 h is as near to 0 h as 1 h is."""
+    """(cos, sin) of 2 pi x / period: 23 h is as near to 0 h as 1 h is.
+
+    Example:
+        >>> gplens.columns.Cyclic(24)
+        Cyclic(period=24)
+    """
 
     period: float | int
     families: ClassVar[tuple[str, ...]] = ("number", "duration")
@@ -59,7 +64,12 @@ class Cyclic(Scalar):
 @final
 @dataclass(frozen=True)
 class Time(Scalar):
-    """(cos, sin) of the time of day, the default for times."""
+    """(cos, sin) of the time of day, the default for times.
+
+    Example:
+        >>> gplens.columns.Time()
+        Time()
+    """
 
     families: ClassVar[tuple[str, ...]] = ("time",)
     straight: ClassVar[str | None] = "cos and sin"

@@ -57,7 +57,12 @@ class Column(ABC):
 
 @dataclass(frozen=True)
 class Kind(ABC):
-    """What a user says about a column: gplens.columns.Cyclic(24), Category(), ..."""
+    """What a user says about a column: gplens.columns.Cyclic(24), Category(), ...
+
+    Example:
+        >>> isinstance(gplens.columns.Cyclic(24), gplens.columns.Kind)
+        True
+    """
 
     families: ClassVar[tuple[str, ...]]
     """What the entries of such a column can be."""

@@ -14,7 +14,12 @@ from gplens.columns.scalar import Scalar
 @final
 @dataclass(frozen=True)
 class Number(Scalar):
-    """The number itself, the default for numbers and durations (in seconds)."""
+    """The number itself, the default for numbers and durations (in seconds).
+
+    Example:
+        >>> gplens.columns.Number()
+        Number()
+    """
 
     families: ClassVar[tuple[str, ...]] = ("number", "boolean", "duration")
     straight: ClassVar[str | None] = None
@@ -36,7 +41,12 @@ class Number(Scalar):
 @final
 @dataclass(frozen=True)
 class Log(Scalar):
-    """log(x + plus), for numbers above -plus that spread over orders of magnitude: prices, areas, counts."""
+    """log(x + plus), for numbers above -plus that spread over orders of magnitude: prices, areas, counts.
+
+    Example:
+        >>> gplens.columns.Log(plus=1.0)
+        Log(plus=1.0)
+    """
 
     plus: float | int = 0.0
     families: ClassVar[tuple[str, ...]] = ("number", "duration")
@@ -68,7 +78,12 @@ class Log(Scalar):
 @final
 @dataclass(frozen=True)
 class Boolean(Scalar):
-    """0 for False and 1 for True, the default for booleans."""
+    """0 for False and 1 for True, the default for booleans.
+
+    Example:
+        >>> gplens.columns.Boolean()
+        Boolean()
+    """
 
     families: ClassVar[tuple[str, ...]] = ("boolean", "number")
     straight: ClassVar[str | None] = None

@@ -29,6 +29,13 @@ def bike_sharing(*, kaggle: bool | None = None) -> Dataset:
     Raises:
         FileNotFoundError: Kaggle's table was asked for and is not there.
         ValueError: the file is another table.
+
+    Returns:
+        A Dataset of hours: `X`, `y`, `feature_names`.
+
+    Example:
+        >>> gplens.datasets.bike_sharing(kaggle=False).X.shape
+        torch.Size([8645, 10])
     """
     path = None if kaggle is False else find(KAGGLE)
     if path is not None:

@@ -13,7 +13,13 @@ from torch import Tensor
 @final
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Inputs, targets and the names of the features."""
+    """Inputs, targets and the names of the features.
+
+    Example:
+        >>> bikes = gplens.datasets.bike_sharing(kaggle=False)
+        >>> len(bikes.X), bikes.feature_names[:3], float(bikes.column("hour").max())
+        (8645, ('month', 'day_of_year', 'hour'), 23.0)
+    """
 
     X: Float[Tensor, "b d"]
     y: Float[Tensor, " b"]
@@ -31,7 +37,15 @@ class Dataset:
 @final
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A training set and a test set."""
+    """A training set and a test set.
+
+    Example:
+        >>> from gplens.datasets import Split
+        >>> digits = gplens.datasets.digits()
+        >>> split = Split(train=digits, test=digits)
+        >>> split.train.X.shape
+        torch.Size([1797, 64])
+    """
 
     train: Dataset
     test: Dataset

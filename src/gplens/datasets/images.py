@@ -21,19 +21,52 @@ UNSIGNED_BYTES = 8
 
 
 def mnist() -> Split:
-    """Handwritten digits: 60,000 and 10,000 images of 28 x 28 pixels from 0 to 1 (LeCun, Cortes and Burges)."""
+    """Handwritten digits: 60,000 and 10,000 images of 28 x 28 pixels from 0 to 1 (LeCun, Cortes and Burges).
+
+    Returns:
+        A Split: `train` and `test`.
+
+    Raises:
+        FileNotFoundError: the files are neither in the folder of GPLENS_DATA nor in the cache, nor can they be fetched.
+
+    Example:
+        >>> split = gplens.datasets.mnist()  # doctest: +SKIP
+        >>> split.test.X.shape  # doctest: +SKIP
+    """
     return _images("mnist", "mnist_784", "MNIST: handwritten digits, pixels from 0 to 1 (LeCun, Cortes and Burges).")
 
 
 def fashion_mnist() -> Split:
-    """Articles of clothing in the same format (Xiao, Rasul and Vollgraf 2017, MIT licence)."""
+    """Articles of clothing in the same format (Xiao, Rasul and Vollgraf 2017, MIT licence).
+
+    Returns:
+        A Split: `train` and `test`.
+
+    Raises:
+        FileNotFoundError: the files are neither in the folder of GPLENS_DATA nor in the cache, nor can they be fetched.
+
+    Example:
+        >>> split = gplens.datasets.fashion_mnist()  # doctest: +SKIP
+        >>> split.test.X.shape  # doctest: +SKIP
+    """
     return _images(
         "fashion-mnist", "Fashion-MNIST", "Fashion-MNIST: articles of clothing, pixels from 0 to 1 (Xiao et al. 2017)."
     )
 
 
 def digits() -> Dataset:
-    """1,797 digits of 8 x 8 pixels from 0 to 16, which come with scikit-learn."""
+    """1,797 digits of 8 x 8 pixels from 0 to 16, which come with scikit-learn.
+
+    Returns:
+        A Dataset whose features are named "pixel_0_0" and so on.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
+
+    Example:
+        >>> gplens.datasets.digits().feature_names[:2]
+        ('pixel_0_0', 'pixel_0_1')
+    """
     from sklearn.datasets import load_digits
 
     bunch: Any = load_digits()

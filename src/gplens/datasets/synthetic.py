@@ -45,7 +45,23 @@ DRAWS: dict[str, Draw] = {
 
 
 def synthetic(link: str, *, rows: int = 500, seed: int = 0) -> Dataset:
-    """A sample for the link "square", "exp", "probit", "sigmoid" or "softmax", with the latent values behind it."""
+    """A sample for the link "square", "exp", "probit", "sigmoid" or "softmax", with the latent values behind it.
+
+    Args:
+        link: the link of the sample.
+        rows: how many.
+        seed: which sample.
+
+    Returns:
+        A Dataset; the latent values are in `latent`.
+
+    Raises:
+        ValueError: the link is none of these.
+
+    Example:
+        >>> gplens.datasets.synthetic("exp", rows=10).X.shape
+        torch.Size([10, 5])
+    """
     if link not in DRAWS:
         raise ValueError(f"link must be one of {sorted(DRAWS)}, got link={link!r}.")
     generator = torch.Generator().manual_seed(seed)

@@ -40,6 +40,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
         link: "probit", "logistic" or "softmax"; None is probit for two classes and softmax for more.
         shared: whether classes share kernel and inducing points, which is faster by about their number.
+
+    Example:
+        >>> from gplens.estimators import GPClassifier, Training
+        >>> model = GPClassifier(training=Training(steps=5), random_state=0, progress=False)
+        >>> model = model.fit(X.numpy(), ["low", "low", "high", "high", "low"])
+        >>> model.predict(X.numpy()[:1]).tolist()
+        ['low']
+        >>> model.explain(X.numpy()[:1]).values.shape
+        torch.Size([1, 2])
     """
 
     _: KW_ONLY

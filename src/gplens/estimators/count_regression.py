@@ -28,6 +28,13 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
 
     Args:
         kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
+
+    Example:
+        >>> from gplens.estimators import GPCountRegressor, Training
+        >>> model = GPCountRegressor(training=Training(steps=5), random_state=0, progress=False)
+        >>> model = model.fit(X.numpy(), [0, 1, 2, 3, 1])
+        >>> model.explain(X.numpy()[:1]).values.shape
+        torch.Size([1, 2])
     """
 
     def __sklearn_tags__(self) -> Any:

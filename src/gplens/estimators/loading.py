@@ -47,6 +47,17 @@ def load(folder: str | Path) -> GPEstimator:
     Raises:
         FileNotFoundError: a file is missing.
         ValueError: a file is damaged, of another kind, or of a newer version of gplens.
+
+    Args:
+        folder: what `save` of an estimator wrote.
+
+    Returns:
+        The estimator, which predicts and explains as the saved one did.
+
+    Example:
+        >>> from gplens.estimators import load
+        >>> type(load(saved)).__name__  # `saved` is the folder of a GPRegressor
+        'GPRegressor'
     """
     folder = Path(folder)
     header = _read_header(folder / JSON)

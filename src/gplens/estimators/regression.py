@@ -40,6 +40,12 @@ class GPRegressor(RegressorMixin, GPEstimator):
         progress: show a progress bar where standard error is a terminal.
         exact_rows: the largest number of rows for exact inference, whose time grows with their cube; None follows the
             budget of `fit`: 2,987 rows without one.
+
+    Example:
+        >>> from gplens.estimators import GPRegressor
+        >>> model = GPRegressor(random_state=0, progress=False).fit(X.numpy(), y.numpy())
+        >>> model.explain(X.numpy()[:1]).values.shape
+        torch.Size([1, 2])
     """
 
     _: KW_ONLY

@@ -37,6 +37,13 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
     Args:
         kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
         floor: as a fraction of the mean of y^2; above zero.
+
+    Example:
+        >>> from gplens.estimators import GPVarianceRegressor, Training
+        >>> model = GPVarianceRegressor(training=Training(steps=5), random_state=0, progress=False)
+        >>> model = model.fit(X.numpy(), [0.1, -1.0, 0.2, 2.0, 0.5])
+        >>> model.predict(X.numpy()).shape
+        (5,)
     """
 
     _: KW_ONLY

@@ -11,7 +11,13 @@ from gplens.lines.shapes import Batch
 
 
 class Moments(NamedTuple):
-    """The expectations of g, g' and g'' under f ~ N(m, v)."""
+    """The expectations of g, g' and g'' under f ~ N(m, v).
+
+    Example:
+        >>> moments = gplens.links.Square().moments(torch.tensor([2.0]), torch.tensor([1.0]))
+        >>> moments.value.item(), moments.slope.item(), moments.curvature.item()
+        (5.0, 4.0, 2.0)
+    """
 
     value: Batch
     slope: Batch
@@ -22,6 +28,11 @@ class PairMoments(NamedTuple):
     """E_ij = E g^(i)(f) g^(j)(f') for all pairs of nodes of a path, f at the first and f' at the second  (5.4).
 
     E21 and E31 are the transposes of E12 and E13.
+
+    Example:
+        >>> m, v, c = torch.zeros(1, 2).double(), torch.ones(1, 2).double(), torch.full((1, 2, 2), 0.5).double()
+        >>> gplens.links.Square().pair_moments(m, v, c).E22.shape
+        torch.Size([1, 2, 2])
     """
 
     E11: Float[Tensor, "b q q"]
@@ -39,6 +50,10 @@ class Link(ABC):
     """g(f), the expected observation given the latent value f, and its moments under f ~ N(m, v).
 
     With value = E g(f):  d value/dm = E g' = slope,  d value/dv = 1/2 E g'' = curvature / 2  (2.1).
+
+    Example:
+        >>> isinstance(gplens.links.Exp(), gplens.links.Link)
+        True
     """
 
     exact: bool = True

@@ -19,6 +19,10 @@ class OneVsRest(Expectation):
 
     The normalisation follows the expectation, so that psi itself is not an expectation of a function of the latent
     values, and its attributions have no posterior uncertainty.
+
+    Example:
+        >>> gplens.links.OneVsRest(gplens.links.Probit(), classes=("a", "b", "c")).classes
+        ('a', 'b', 'c')
     """
 
     link: Link

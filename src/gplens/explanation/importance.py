@@ -26,7 +26,15 @@ ASK = (
 @final
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """J_k = 1/b sum_i |IG_ik| of every feature over b inputs  (5.24)."""
+    """J_k = 1/b sum_i |IG_ik| of every feature over b inputs  (5.24).
+
+    Example:
+        >>> draws = gplens.Samples(200, seed=0, across_rows=True)
+        >>> e = gplens.explain(gp, X, baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=draws)
+        >>> importance = e.importance()
+        >>> importance.probability_among_first(1).sum().round().item()
+        1.0
+    """
 
     mean: Float[Tensor, "*c d"]
     """The mean |attribution| of the explanation: J of the expected attributions."""

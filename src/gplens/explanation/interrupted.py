@@ -11,6 +11,14 @@ class Interrupted(KeyboardInterrupt):
 
     It is a KeyboardInterrupt, so that programs end as they would otherwise. At a prompt or in a notebook, where the
     exception was shown, `sys.last_value.explanation` has what was done.
+
+    Example:
+        >>> try:
+        ...     explanation = gplens.explain(gp, X, baseline=0.0, likelihood=gplens.links.Identity())
+        ... except gplens.Interrupted as stopped:
+        ...     explanation = stopped.explanation
+        >>> len(explanation)
+        5
     """
 
     explanation: Explanation

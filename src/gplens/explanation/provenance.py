@@ -11,7 +11,12 @@ VERSION = version("gplens")
 @final
 @dataclass(frozen=True)
 class Provenance:
-    """How an explanation was computed."""
+    """How an explanation was computed.
+
+    Example:
+        >>> explanation.provenance.model, explanation.provenance.gradients
+        ('Posterior', 'closed form')
+    """
 
     model: str
     likelihood: str | None

@@ -16,7 +16,13 @@ SHOWN = 10
 @final
 @dataclass(frozen=True, eq=False)
 class RankProbabilities:
-    """P(feature k has the r-th largest |attribution|), for every input and output."""
+    """P(feature k has the r-th largest |attribution|), for every input and output.
+
+    Example:
+        >>> ranks = explanation.rank_probabilities()
+        >>> ranks.among_first(2).sum(-1).round().tolist()
+        [2.0, 2.0]
+    """
 
     values: Float[Tensor, "b *c d d"]
     """At [..., k, r]; r = 0 is the largest. Rows and columns add up to one."""

@@ -34,6 +34,16 @@ class Explanation(Inferred, Shown):
     """Attributions of b predictions to d features, with an axis of outputs for a model that has several.
 
     For every input and output:  values.sum(-1) = prediction - baseline_prediction + gap  (4.4).
+
+    Example:
+        >>> explanation.values.shape
+        torch.Size([2, 2])
+        >>> explanation.feature_names
+        ('heat', 'time')
+        >>> float(explanation.gap.abs().max()) < 1e-6
+        True
+        >>> len(explanation[0])
+        1
     """
 
     values: Float[Tensor, "b *c d"]

@@ -19,7 +19,13 @@ ASK_FOR_DRAWS = "Pass explain(uncertainty=True) or explain(uncertainty=gplens.Sa
 @final
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How sure the model is of each attribution."""
+    """How sure the model is of each attribution.
+
+    Example:
+        >>> spread = explanation.spread
+        >>> spread.std.shape, bool(spread.converged.all())
+        (torch.Size([2, 2]), True)
+    """
 
     std: Float[Tensor, "b *c d"] | None
     """Posterior standard deviation of every attribution; None for a contrast whose spread is not known."""

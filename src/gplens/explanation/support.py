@@ -12,7 +12,16 @@ from gplens.lines.units import quotient
 
 
 class SupportWarning(UserWarning):
-    """The model is mostly its prior somewhere between a baseline and an input."""
+    """The model is mostly its prior somewhere between a baseline and an input.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     far = gplens.explain(gp, X[:1], baseline=50.0, likelihood=gplens.links.Identity())
+        >>> [warning.category.__name__ for warning in caught]
+        ['SupportWarning']
+    """
 
 
 @final
@@ -21,6 +30,13 @@ class Support:
     """1 - v/k along each path (1.15): 1 where the data determine the latent function, 0 where it is the prior's.
 
     Of several latent functions the least; the average over a background.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Identity(), support=True)
+        >>> e.support.along.shape
+        torch.Size([1, 33])
+        >>> round(float(e.support.minimum[0]), 2)
+        0.99
     """
 
     along: Float[Tensor, "b p"]

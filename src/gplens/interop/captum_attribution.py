@@ -38,6 +38,12 @@ class GaussianProcessIntegratedGradients(GradientAttribution):
         model, likelihood: as in gplens.explain.
         explained: an object of gplens.targets, what the forward pass computes; the expected response if None.
         tolerance: as in gplens.explain, for the adaptive rule, which is used if neither n_steps nor method is given.
+
+    Example:
+        >>> from gplens.captum import GaussianProcessIntegratedGradients
+        >>> ig = GaussianProcessIntegratedGradients(gp, gplens.links.Identity())
+        >>> ig.attribute(X[3:].double(), baselines=0.0).shape
+        torch.Size([2, 2])
     """
 
     def __init__(

@@ -32,6 +32,12 @@ class Explainer:
         background: a table of several rows, over which attributions are averaged, as in shap.
         masker: the same as a `shap.maskers.Independent`, or a table.
         baseline: what gplens.explain takes, in the place of a background.
+
+    Example:
+        >>> from gplens.shap import Explainer
+        >>> explainer = Explainer(gp, X, likelihood=gplens.links.Identity())
+        >>> explainer.shap_values(X[:2]).shape
+        (2, 2)
     """
 
     def __init__(
@@ -133,6 +139,22 @@ def relabel(ax: "Axes", *, unit: str = "") -> "Axes":
     """Name the axis of a plot of shap after what it shows: Integrated Gradients are no Shapley values.
 
     `gplens.shap.relabel(shap.plots.beeswarm(explainer(X), show=False), unit="bikes")`.
+
+    Args:
+        ax: the axes that a plot of shap returned.
+        unit: of the prediction.
+
+    Returns:
+        The same axes.
+
+    Raises:
+        AttributeError: `ax` is no axes of Matplotlib; pass show=False to the plot of shap, which then returns them.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> from gplens.shap import relabel
+        >>> "integrated gradient" in relabel(Figure().add_subplot(), unit="bikes").get_xlabel().lower()
+        False
     """
     for axis in (ax.xaxis, ax.yaxis):
         label = axis.get_label_text()

@@ -17,7 +17,15 @@ from gplens.lines.radial import Support
 @final
 @dataclass(frozen=True, eq=False)
 class Autograd(Kernel):
-    """k as two differentiable functions. Costs O(qnd) a row, and more than a kernel with formulas."""
+    """k as two differentiable functions. Costs O(qnd) a row, and more than a kernel with formulas.
+
+    Example:
+        >>> def pairs(x, z):
+        ...     return torch.exp(-((x[:, None] - z[None]) ** 2).sum(-1))
+        >>> kernel = gplens.kernels.Autograd(pairs, lambda x: torch.ones(len(x)).double())
+        >>> kernel(torch.zeros(1, 2).double(), torch.zeros(1, 2).double()).item()
+        1.0
+    """
 
     pairs: Callable[[Float[Tensor, "b d"], Float[Tensor, "n d"]], Float[Tensor, "b n"]]
     """(X, Z) -> k(x_i, z_j)."""
@@ -55,6 +63,11 @@ class Warped(Kernel):
 
     The derivatives of k come from its formulas, at each node along the tangent of the curve, and the Jacobian J of phi
     from autograd. O(qnd) a row.
+
+    Example:
+        >>> kernel = gplens.kernels.Warped(gplens.kernels.RBF(torch.ones(1).double()), torch.log)
+        >>> kernel(torch.ones(1, 1).double(), torch.ones(1, 1).double()).item()
+        1.0
     """
 
     kernel: Kernel

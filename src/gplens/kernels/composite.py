@@ -20,7 +20,13 @@ from gplens.lines.radial import Support
 @final
 @dataclass(frozen=True, eq=False)
 class Scale(Kernel):
-    """variance * k."""
+    """variance * k.
+
+    Example:
+        >>> kernel = gplens.kernels.Scale(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor(9.0).double())
+        >>> kernel(torch.zeros(1, 1).double(), torch.zeros(1, 1).double()).item()
+        9.0
+    """
 
     kernel: Kernel
     variance: Float[Tensor, ""]
@@ -123,7 +129,13 @@ class Compound(Kernel):
 @final
 @dataclass(frozen=True, eq=False)
 class Sum(Compound):
-    """k1 + k2 + ...  Its path length is the largest of the terms': the shortest lengthscale needs the most panels."""
+    """k1 + k2 + ...  Its path length is the largest of the terms': the shortest lengthscale needs the most panels.
+
+    Example:
+        >>> rbf = gplens.kernels.RBF(torch.ones(1).double())
+        >>> gplens.kernels.Sum((rbf, rbf))(torch.zeros(1, 1).double(), torch.zeros(1, 1).double()).item()
+        2.0
+    """
 
     join = staticmethod(add)
     join_lengths = staticmethod(torch.maximum)
@@ -135,7 +147,13 @@ class Sum(Compound):
 @final
 @dataclass(frozen=True, eq=False)
 class Product(Compound):
-    """k1 * k2 * ...  Squared path lengths add, as those of two RBF kernels do."""
+    """k1 * k2 * ...  Squared path lengths add, as those of two RBF kernels do.
+
+    Example:
+        >>> linear = gplens.kernels.Linear(torch.ones(1).double())
+        >>> gplens.kernels.Product((linear, linear))(torch.tensor([[3.0]]).double(), torch.ones(1, 1).double()).item()
+        9.0
+    """
 
     join = staticmethod(mul)
     join_lengths = staticmethod(torch.hypot)
@@ -144,7 +162,13 @@ class Product(Compound):
 @final
 @dataclass(frozen=True, eq=False)
 class ActiveDimensions(Kernel):
-    """k of some of the features, any of them once or more. The derivatives in the others are exactly zero."""
+    """k of some of the features, any of them once or more. The derivatives in the others are exactly zero.
+
+    Example:
+        >>> kernel = gplens.kernels.ActiveDimensions(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor([1]))
+        >>> kernel(torch.tensor([[5.0, 0.0]]).double(), torch.zeros(1, 2).double()).item()  # the second alone counts
+        1.0
+    """
 
     kernel: Kernel
     dims: Int[Tensor, " k"]

@@ -42,7 +42,14 @@ class Unchanging(Kernel):
 @final
 @dataclass(frozen=True, eq=False)
 class Constant(Unchanging):
-    """k = variance for all pairs: an uncertain offset."""
+    """k = variance for all pairs: an uncertain offset.
+
+    Example:
+        >>> offset = gplens.kernels.Constant(torch.tensor(4.0).double())
+        >>> kernel = gplens.kernels.Sum((gplens.kernels.RBF(torch.ones(1).double()), offset))
+        >>> kernel(torch.zeros(1, 1).double(), torch.zeros(1, 1).double()).item()
+        5.0
+    """
 
     variance: Float[Tensor, ""]
 
@@ -59,7 +66,15 @@ class Constant(Unchanging):
 @final
 @dataclass(frozen=True, eq=False)
 class Discrete(Unchanging):
-    """k(x, z) of categories or tasks, which have no derivative. Exact for paths that do not change them."""
+    """k(x, z) of categories or tasks, which have no derivative. Exact for paths that do not change them.
+
+    Example:
+        >>> def same(x, z):
+        ...     return (x[:, None, 0] == z[None, :, 0]).double()
+        >>> kernel = gplens.kernels.Discrete(same, lambda x: torch.ones(len(x)).double(), "same category")
+        >>> kernel(torch.tensor([[1.0]]).double(), torch.tensor([[1.0], [2.0]]).double()).tolist()
+        [[1.0, 0.0]]
+    """
 
     pairs: Callable[[Float[Tensor, "b d"], Float[Tensor, "n d"]], Float[Tensor, "b n"]]
     """(X, Z) -> k(x_i, z_j)."""

@@ -93,7 +93,13 @@ class PolynomialProduct(DotProduct):
 @final
 @dataclass(frozen=True, eq=False)
 class Linear(PolynomialProduct):
-    """k = sum_k a_k x_k z_k."""
+    """k = sum_k a_k x_k z_k.
+
+    Example:
+        >>> kernel = gplens.kernels.Linear(torch.tensor([1.0, 3.0]).double())
+        >>> kernel(torch.ones(1, 2).double(), torch.ones(1, 2).double()).item()
+        4.0
+    """
 
     def profile(self, s: Batch) -> Batch:
         return s
@@ -108,7 +114,13 @@ class Linear(PolynomialProduct):
 @final
 @dataclass(frozen=True, eq=False)
 class Polynomial(PolynomialProduct):
-    """k = (s + offset)^power,  s = sum_k a_k x_k z_k,  for an integer power >= 1."""
+    """k = (s + offset)^power,  s = sum_k a_k x_k z_k,  for an integer power >= 1.
+
+    Example:
+        >>> kernel = gplens.kernels.Polynomial(torch.ones(2).double(), offset=torch.tensor(1.0).double(), power=2)
+        >>> kernel(torch.ones(1, 2).double(), torch.ones(1, 2).double()).item()
+        9.0
+    """
 
     offset: Float[Tensor, ""]
     power: int

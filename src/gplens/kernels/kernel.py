@@ -28,6 +28,10 @@ class Kernel(ABC):
     with structure along a line overrides `section`, `along_diagonal` and `length`, with `prepare` if part of the work
     depends on the support points alone, and for error bars `fold`, and `cross_derivatives` or both of `between` and
     `between_points`.
+
+    Example:
+        >>> isinstance(gplens.kernels.RBF(torch.ones(2)), gplens.kernels.Kernel)
+        True
     """
 
     @property

@@ -17,7 +17,13 @@ from gplens.lines.shapes import Batch
 @final
 @dataclass(frozen=True, eq=False)
 class Matern32(Stationary):
-    """k = (1 + s) e^-s,  s = sqrt(3) r;  dk/dr2 = -3/2 e^-s  (4.5b). Its second derivative has a kink at r = 0."""
+    """k = (1 + s) e^-s,  s = sqrt(3) r;  dk/dr2 = -3/2 e^-s  (4.5b). Its second derivative has a kink at r = 0.
+
+    Example:
+        >>> kernel = gplens.kernels.Matern32(torch.ones(2).double())
+        >>> round(kernel(torch.zeros(1, 2).double(), torch.ones(1, 2).double()).item(), 4)
+        0.2978
+    """
 
     @property
     def smooth(self) -> bool:
@@ -44,7 +50,13 @@ class Matern32(Stationary):
 @final
 @dataclass(frozen=True, eq=False)
 class Matern52(Stationary):
-    """k = (1 + s + s^2/3) e^-s,  s = sqrt(5) r;  dk/dr2 = -5/6 (1 + s) e^-s  (4.5c)."""
+    """k = (1 + s + s^2/3) e^-s,  s = sqrt(5) r;  dk/dr2 = -5/6 (1 + s) e^-s  (4.5c).
+
+    Example:
+        >>> kernel = gplens.kernels.Matern52(torch.ones(2).double())
+        >>> round(kernel(torch.zeros(1, 2).double(), torch.ones(1, 2).double()).item(), 4)
+        0.3173
+    """
 
     @property
     def smooth(self) -> bool:
@@ -83,6 +95,11 @@ class Matern(Stationary):
 
     dk/dr2 = -nu/(2(nu-1)) M_(nu-1)(s), because d[s^nu K_nu]/ds = -s^nu K_(nu-1). The Bessel function is scipy's, which
     has to be installed. For nu = 3/2 and 5/2 use `Matern32` and `Matern52`, which have closed forms.
+
+    Example:
+        >>> kernel = gplens.kernels.Matern(torch.ones(2).double(), nu=3.5)
+        >>> kernel(torch.zeros(1, 2).double(), torch.zeros(1, 2).double()).item()
+        1.0
     """
 
     nu: float | int

@@ -22,6 +22,11 @@ class Periodic(Kernel):
 
     With a = 2 pi x/p and b = 2 pi z/p, cos(a - b) = cos a cos b + sin a sin b is a matrix product, and so is its
     gradient. It has no structure along a line: O(qnd) a row.
+
+    Example:
+        >>> kernel = gplens.kernels.Periodic(torch.ones(1).double(), period=torch.tensor([24.0]).double())
+        >>> round(kernel(torch.zeros(1, 1).double(), torch.tensor([[24.0]]).double()).item(), 9)
+        1.0
     """
 
     lengthscale: Float[Tensor, " #d"]
@@ -83,6 +88,11 @@ class RadialPeriodic(Stationary):
 
     dk/dr2 = -(2 pi^2 / w^2) sinc(2r) k, smooth at r = 0. Of one feature it is `Periodic`; of several it is not:
     that one is a product over the features, this one a function of the Euclidean distance. `lengthscale` is the period.
+
+    Example:
+        >>> kernel = gplens.kernels.RadialPeriodic(torch.tensor([24.0]).double(), width=torch.tensor(1.0).double())
+        >>> round(kernel(torch.zeros(1, 1).double(), torch.tensor([[24.0]]).double()).item(), 9)
+        1.0
     """
 
     width: Float[Tensor, ""]
@@ -113,7 +123,13 @@ class RadialPeriodic(Stationary):
 @final
 @dataclass(frozen=True, eq=False)
 class Cosine(Stationary):
-    """k = cos(pi r), r in units of the period;  dk/dr2 = -(pi^2/2) sin(pi r)/(pi r), smooth at r = 0  (4.5e)."""
+    """k = cos(pi r), r in units of the period;  dk/dr2 = -(pi^2/2) sin(pi r)/(pi r), smooth at r = 0  (4.5e).
+
+    Example:
+        >>> kernel = gplens.kernels.Cosine(torch.ones(1).double())
+        >>> kernel(torch.zeros(1, 1).double(), torch.tensor([[2.0]]).double()).item()
+        1.0
+    """
 
     def profile(self, r2: Batch) -> Batch:
         return torch.cos(pi * r2.sqrt())

@@ -17,7 +17,13 @@ from gplens.lines.shapes import Batch
 @final
 @dataclass(frozen=True, eq=False)
 class Power(Kernel):
-    """k^p, with  d k^p = p k^(p-1) dk  (4.5j). A non-integer p requires a kernel that is never negative."""
+    """k^p, with  d k^p = p k^(p-1) dk  (4.5j). A non-integer p requires a kernel that is never negative.
+
+    Example:
+        >>> kernel = gplens.kernels.Power(gplens.kernels.Linear(torch.ones(1).double()), 2)
+        >>> kernel(torch.tensor([[3.0]]).double(), torch.ones(1, 1).double()).item()
+        9.0
+    """
 
     kernel: Kernel
     exponent: float | int

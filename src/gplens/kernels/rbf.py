@@ -16,7 +16,12 @@ from gplens.lines.shapes import Batch
 @final
 @dataclass(frozen=True, eq=False)
 class RBF(Stationary):
-    """k = exp(-r2/2)  (4.5a)."""
+    """k = exp(-r2/2)  (4.5a).
+
+    Example:
+        >>> gplens.kernels.RBF(torch.ones(2).double())(torch.zeros(1, 2).double(), torch.zeros(1, 2).double()).item()
+        1.0
+    """
 
     def profile(self, r2: Batch) -> Batch:
         return torch.exp(-r2 / 2)
@@ -35,7 +40,13 @@ class RBF(Stationary):
 @final
 @dataclass(frozen=True, eq=False)
 class RationalQuadratic(Stationary):
-    """k = (1 + r2 / (2 alpha))^-alpha;  dk/dr2 = -1/2 (1 + r2 / (2 alpha))^(-alpha - 1)  (4.5d)."""
+    """k = (1 + r2 / (2 alpha))^-alpha;  dk/dr2 = -1/2 (1 + r2 / (2 alpha))^(-alpha - 1)  (4.5d).
+
+    Example:
+        >>> kernel = gplens.kernels.RationalQuadratic(torch.ones(1).double(), alpha=torch.tensor(1.0).double())
+        >>> round(kernel(torch.zeros(1, 1).double(), torch.ones(1, 1).double()).item(), 4)
+        0.6667
+    """
 
     alpha: Float[Tensor, ""]
 

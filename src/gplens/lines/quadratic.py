@@ -26,6 +26,11 @@ class Quadratic:
 
     With K = LL' and F = L^-1 a rounding error is multiplied by the condition number of L, the root of that of K and
     of A: for a condition number of 1e16 eight digits are left, where a product with a dense A has none.
+
+    Example:
+        >>> A = gplens.Quadratic.dense(torch.eye(3).double()[None])
+        >>> A.matrix.shape
+        torch.Size([1, 3, 3])
     """
 
     F: Float[Tensor, "#c r n"]

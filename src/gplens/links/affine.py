@@ -15,7 +15,13 @@ from gplens.lines.shapes import Batch
 @final
 @dataclass(frozen=True)
 class Affine(Link):
-    """scale g + offset:  scale E g + offset,  scale E g',  scale E g''. As exact as the inner link."""
+    """scale g + offset:  scale E g + offset,  scale E g',  scale E g''. As exact as the inner link.
+
+    Example:
+        >>> link = gplens.links.Affine(gplens.links.Exp(), scale=2.0, offset=1.0)
+        >>> link.moments(torch.zeros(1), torch.zeros(1)).value.item()
+        3.0
+    """
 
     link: Link
     """The inner g."""

@@ -15,7 +15,12 @@ from gplens.links.moments.checks import check_joint, check_marginal
 @final
 @dataclass(frozen=True)
 class Identity(Link):
-    """g = f:  E g = m,  E g' = 1,  E g'' = 0  (2.2). Exact; v is not used and may be zero."""
+    """g = f:  E g = m,  E g' = 1,  E g'' = 0  (2.2). Exact; v is not used and may be zero.
+
+    Example:
+        >>> gplens.links.Identity().moments(torch.tensor([2.0]), torch.ones(1)).value.item()
+        2.0
+    """
 
     needs_variance = False
     """False: no moment depends on v."""
@@ -44,7 +49,12 @@ class Identity(Link):
 @final
 @dataclass(frozen=True)
 class Square(Link):
-    """g = f^2:  E g = m^2 + v,  E g' = 2m,  E g'' = 2  (2.3). Exact for v >= 0."""
+    """g = f^2:  E g = m^2 + v,  E g' = 2m,  E g'' = 2  (2.3). Exact for v >= 0.
+
+    Example:
+        >>> gplens.links.Square().moments(torch.tensor([2.0]), torch.tensor([1.0])).value.item()
+        5.0
+    """
 
     def __call__(self, f: Batch) -> Batch:
         return f**2
@@ -70,7 +80,12 @@ class Square(Link):
 @final
 @dataclass(frozen=True)
 class Exp(Link):
-    """g = e^f:  E g = E g' = E g'' = exp(m + v/2)  (2.4). Exact for v >= 0 and m + v/2 < 709."""
+    """g = e^f:  E g = E g' = E g'' = exp(m + v/2)  (2.4). Exact for v >= 0 and m + v/2 < 709.
+
+    Example:
+        >>> gplens.links.Exp().moments(torch.zeros(1), torch.zeros(1)).value.item()
+        1.0
+    """
 
     def __call__(self, f: Batch) -> Batch:
         return torch.exp(f)

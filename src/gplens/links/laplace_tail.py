@@ -23,6 +23,11 @@ class LaplaceTail(Link):
         E g = Phi(-a/s) + (p - n)/2,    E g' = (p + n)/(2b),    E g'' = (p - n)/(2b^2).
 
     Exact for v >= 0; E g'' has a jump in m at m = shift where v = 0.
+
+    Example:
+        >>> link = gplens.links.LaplaceTail(shift=0.0, scale=1.0)
+        >>> round(link.moments(torch.zeros(1).double(), torch.ones(1).double()).value.item(), 6)
+        0.5
     """
 
     shift: float | int

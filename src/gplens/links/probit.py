@@ -22,6 +22,10 @@ class Probit(Link):
         E g = Phi(a/sqrt(s2)),  E g' = N(a; 0, s2),  E g'' = -(a/s2) E g'.
 
     Exact for v >= 0. With shift t and the noise of a Gaussian likelihood, g = P(y > t | f).
+
+    Example:
+        >>> gplens.links.Probit().moments(torch.zeros(1).double(), torch.ones(1).double()).value.item()
+        0.5
     """
 
     shift: float = 0.0
@@ -101,6 +105,11 @@ class ProbitMixture(Link):
 
     Exact for v >= 0. Weights may be negative, and large: rounding is 1e-16 times the sum of their sizes, squared in the
     moments of pairs.
+
+    Example:
+        >>> link = gplens.links.ProbitMixture(weights=(0.5, 0.5), noises=(1.0, 4.0))
+        >>> link.moments(torch.zeros(1).double(), torch.ones(1).double()).value.item()
+        0.5
     """
 
     weights: tuple[float, ...]

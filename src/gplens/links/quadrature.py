@@ -52,6 +52,11 @@ class Quadrature(Link):
     It cannot notice: a feature narrower than the first steps (sd/4) that lies between nodes, or beyond 9 sd between the
     few places that are looked at there; a kink that changes the moments by less than 4e-15/sd of themselves; a kink
     exactly at m for v = 0.
+
+    Example:
+        >>> link = gplens.links.Quadrature(lambda f: f**4)
+        >>> round(link.moments(torch.zeros(1).double(), torch.ones(1).double()).value.item(), 6)
+        3.0
     """
 
     g: Callable[[Tensor], Tensor]

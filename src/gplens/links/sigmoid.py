@@ -21,6 +21,10 @@ class Sigmoid(Link):
 
     Error 5e-12 in float64 for v >= 0 (checked to v = 400, |m| = 600), relative to E g, E g' and E|g''| at -|m|, however
     small. About 50 nodes per element, in blocks.
+
+    Example:
+        >>> gplens.links.Sigmoid().moments(torch.zeros(1).double(), torch.ones(1).double()).value.item()
+        0.5
     """
 
     def __call__(self, f: Batch) -> Batch:
@@ -105,6 +109,11 @@ class SigmoidTaylor(Link):
 
     `value` is the exact E s(f): the completeness gap is what the expansion costs. Its error is O(v^2) in
     the slope, O(v) in the curvature, without bound as v grows. Use `Sigmoid` for anything but comparison.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.SigmoidTaylor())
+        >>> float(e.gap.abs()) > 1e-9  # what the expansion costs
+        True
     """
 
     exact = False

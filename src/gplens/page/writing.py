@@ -53,6 +53,15 @@ def write(
 
     Raises:
         ValueError: no rows, another number of targets than rows, or a model that predicts something else.
+
+    Returns:
+        The path of the file.
+
+    Example:
+        >>> import tempfile
+        >>> path = gplens.page.write(explanation, tempfile.mkdtemp() + "/report.html", title="Two inputs")
+        >>> path.name
+        'report.html'
     """
     level = check_level(level)
     if len(explanation) == 0:

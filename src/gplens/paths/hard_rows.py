@@ -24,7 +24,16 @@ NODES = 129
 
 
 class ConvergenceWarning(UserWarning):
-    """Some results of `gplens.explain` missed their tolerance, or took very many nodes."""
+    """Some results of `gplens.explain` missed their tolerance, or took very many nodes.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", gplens.ConvergenceWarning)  # a row that missed its tolerance is an error
+        ...     e = gplens.explain(gp, X, baseline=0.0, likelihood=gplens.links.Identity())
+        >>> bool(e.converged.all())
+        True
+    """
 
 
 def warn_of_hard_rows(

@@ -168,7 +168,12 @@ class Integral:
 
 
 class Rule(ABC):
-    """How the integral over a path is computed."""
+    """How the integral over a path is computed.
+
+    Example:
+        >>> isinstance(gplens.rules.Adaptive(), gplens.rules.Rule)
+        True
+    """
 
     adaptive: ClassVar[bool] = False
     """Whether a smaller tolerance makes the integrals more exact."""

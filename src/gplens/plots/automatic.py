@@ -20,6 +20,20 @@ def draw(explanation: Attributions, *, level: float = 0.9, unit: str = "", ax: A
     """One input: `image` for pixels, `uncertainty` for a variance, else `waterfall`. Several: `beeswarm` or `bar`.
 
     Several inputs of one output make a `beeswarm`, those of several outputs a `bar` for each output.
+
+    Args:
+        explanation: what `gplens.explain` returned.
+        level: the probability of the intervals.
+        unit: of the prediction, for the axis.
+        ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: as the plot that is chosen does.
+
+    Example:
+        >>> ax = gplens.plots.draw(explanation)
     """
     e, d = explanation, len(explanation.feature_names)
     if len(e.values) == 1:

@@ -65,6 +65,14 @@ def bar(
         level: the probability of the intervals.
         unit: of the prediction, for the axis.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: there is no such output.
+
+    Example:
+        >>> ax = gplens.plots.bar(explanation)
     """
     e, level, single = explanation, check_level(level), len(explanation.values) == 1
     if not len(e.values):

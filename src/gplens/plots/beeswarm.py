@@ -47,6 +47,14 @@ def beeswarm(
         level: the probability of the intervals.
         unit: of the prediction, for the axis.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: there is no such output, or one input only.
+
+    Example:
+        >>> ax = gplens.plots.beeswarm(explanation)
     """
     e, level = explanation, check_level(level)
     if not len(e.values):

@@ -40,6 +40,14 @@ def image(
             P(|z| < |attribution| / sd) for a standard normal z, which is 0.68 at one deviation and 0.95 at two.
         unit: of the prediction, for the scale.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: the features are not as many as the pixels of the shape.
+
+    Example:
+        >>> ax = gplens.plots.image(explanation, shape=(1, 2))
     """
     e, row = explanation, row_of(explanation, row)
     j, size = output_of(e, output, row), _shape(len(e.feature_names), shape)

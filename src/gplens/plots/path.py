@@ -47,6 +47,14 @@ def path(
         level: the probability of the band.
         unit: of the prediction, for the axis.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: the baseline is a background, or the model does not predict what was explained.
+
+    Example:
+        >>> ax = gplens.plots.path(explanation, gp, likelihood=gplens.links.Identity())
     """
     e, row, level = explanation, row_of(explanation, row), check_level(level)
     if e.background:

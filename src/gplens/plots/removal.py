@@ -69,6 +69,14 @@ def ablation(
         seed: of the random orders.
         unit: of the prediction, for the axis.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: the model does not predict what was explained.
+
+    Example:
+        >>> ax = gplens.plots.ablation(explanation, gp, likelihood=gplens.links.Identity(), orders=3)
     """
     e = explanation
     row = row_of(e, row) if row is not None else 0 if len(e.values) == 1 else None

@@ -45,6 +45,14 @@ def scatter(
         level: the probability of the intervals.
         unit: of the prediction, for the axis.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: there is no such feature or output.
+
+    Example:
+        >>> ax = gplens.plots.scatter(explanation, "heat", colour_by="time")
     """
     e, level, k = explanation, check_level(level), _column(explanation, feature)
     j = output_of(e, output)

@@ -31,12 +31,21 @@ def uncertainty(
     A variance is a property of the model's distribution, so that its attributions have no error bars of their own.
 
     Args:
-        explanation: what gplens.ex..., target=gplens.targets.EpistemicVariance() returned.
+        explanation: what `gplens.explain(..., target=gplens.targets.EpistemicVariance())` returned.
         row: the input.
         output: the number or name of an output of several; the one with the largest variance if None.
         top: features that have a bar of their own; the others share one.
         unit: of the variance, for the axis.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: what was explained is no variance.
+
+    Example:
+        >>> e = gplens.explain(gp, 1.3 * X[3:4], baseline=0.5, target=gplens.targets.EpistemicVariance())
+        >>> ax = gplens.plots.uncertainty(e)
     """
     e, row = explanation, row_of(explanation, row)
     if not is_variance(e):

@@ -57,6 +57,15 @@ def waterfall(
         level: the probability of the intervals.
         unit: of the prediction, for the axis.
         ax: axes to draw on; those of a new figure if None.
+
+    Returns:
+        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+    Raises:
+        ValueError: there is no such row or output.
+
+    Example:
+        >>> ax = gplens.plots.waterfall(explanation, unit="degrees")
+        >>> ax.figure.savefig("waterfall.png")  # doctest: +SKIP
     """
     e, row, level = explanation, row_of(explanation, row), check_level(level)
     j = output_of(e, output, row)

@@ -36,6 +36,12 @@ class Functions(Process):
         variance: v(x) >= 0. Not needed for targets that do not depend on it, such as the latent mean.
         features: d.
         outputs: c.
+
+    Example:
+        >>> f = gplens.Functions(lambda x: x[:, 0] * x[:, 1], features=2)
+        >>> e = gplens.explain(f, [[1.0, 2.0]], baseline=0.0, target=gplens.targets.Latent())
+        >>> print([round(value, 6) for value in e.values[0].tolist()])
+        [1.0, 1.0]
     """
 
     def __init__(self, mean: Function, variance: Function | None = None, *, features: int, outputs: int = 1) -> None:

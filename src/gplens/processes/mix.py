@@ -16,7 +16,14 @@ AnyPairs = TypeVar("AnyPairs", Pairs, SplitPairs)
 
 @final
 class Mix(Process):
-    """Outputs that are linear mixes M of independent latent functions:  m = M m_l,  v = M^2 v_l + jitter  (1.8)."""
+    """Outputs that are linear mixes M of independent latent functions:  m = M m_l,  v = M^2 v_l + jitter  (1.8).
+
+    Example:
+        >>> two = gplens.Stack((gp, gp))
+        >>> mixed = gplens.Mix(two, torch.tensor([[1.0, 1.0], [1.0, -1.0]]).double())
+        >>> mixed.latents, mixed.features
+        (2, 2)
+    """
 
     def __init__(self, base: Process, weights: Float[Tensor, "c l"], jitter: float = 0.0) -> None:
         if weights.shape[1] != base.latents:

@@ -38,6 +38,12 @@ class Posterior(Process):
     Raises:
         TypeError: if a tensor is not float64, or the kernel is not one of gplens.
         ValueError: if shapes do not match or an entry is not finite.
+
+    Example:
+        >>> points, outcomes = torch.eye(2).double(), torch.tensor([0.0, 1.0]).double()
+        >>> posterior = gplens.Posterior.exact(gplens.kernels.RBF(torch.ones(2)), points, outcomes, noise=0.1)
+        >>> posterior.latents, posterior.features
+        (1, 2)
     """
 
     def __init__(

@@ -48,7 +48,14 @@ class Marginals(ABC):
 
 
 class Process(ABC):
-    """c latent functions of d features. A process of your own defines the eight abstract members."""
+    """c latent functions of d features. A process of your own defines the eight abstract members.
+
+    Example:
+        >>> isinstance(gp, gplens.Process)
+        True
+        >>> gp.m(gp.Z).shape
+        torch.Size([5, 1])
+    """
 
     @property
     @abstractmethod

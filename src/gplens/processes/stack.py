@@ -16,7 +16,12 @@ from gplens.processes.process import Marginals, Process, Sources
 
 @final
 class Stack(Process):
-    """Processes side by side: latent functions with different kernels and support points."""
+    """Processes side by side: latent functions with different kernels and support points.
+
+    Example:
+        >>> gplens.Stack((gp, gp)).latents
+        2
+    """
 
     def __init__(self, parts: tuple[Process, ...]) -> None:
         if not parts or len({part.features for part in parts}) != 1:

@@ -65,7 +65,13 @@ class AffineMap:
 
 @final
 class Transformed(Process):
-    """f(x') with x' = x W + offset. A straight line stays one, and  d_k = sum_j W_kj d_j'  (1.10)."""
+    """f(x') with x' = x W + offset. A straight line stays one, and  d_k = sum_j W_kj d_j'  (1.10).
+
+    Example:
+        >>> in_grams = gplens.Transformed(gp, torch.eye(2).double() / 1000, torch.zeros(2).double())
+        >>> in_grams.features
+        2
+    """
 
     def __init__(self, base: Process, W: Float[Tensor, "d e"], offset: Float[Tensor, " e"]) -> None:
         if W.shape[1] != base.features or offset.shape != W.shape[1:]:

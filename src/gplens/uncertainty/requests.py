@@ -18,7 +18,13 @@ SEEDS = 2**62
 
 
 class Uncertainty(ABC):
-    """How much of the posterior distribution of the attributions is computed."""
+    """How much of the posterior distribution of the attributions is computed.
+
+    Example:
+        >>> from gplens.uncertainty import Uncertainty
+        >>> isinstance(gplens.Diagonal(), Uncertainty)
+        True
+    """
 
     @property
     @abstractmethod
@@ -45,6 +51,12 @@ class Diagonal(Uncertainty):
     """The standard deviation of every attribution.
 
     The tolerance is the error of the deviations, relative to the largest one of an input and output.
+
+    Example:
+        >>> request = gplens.Diagonal()
+        >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=request)
+        >>> print([round(std, 3) for std in e.std[0].tolist()])
+        [0.184, 0.184]
     """
 
     tolerance: float | int = field(default=TOLERANCE, kw_only=True)
@@ -74,6 +86,11 @@ class Full(Uncertainty):
     """The covariance of all attributions of an output, and their standard deviations.
 
     The tolerance is the error of the deviations, relative to the largest one of an input and output.
+
+    Example:
+        >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=gplens.Full())
+        >>> e.covariance.shape
+        torch.Size([1, 2, 2])
     """
 
     tolerance: float | int = field(default=TOLERANCE, kw_only=True)
@@ -102,6 +119,12 @@ class Samples(Uncertainty):
     `joint=False` draws each attribution on its own, which is all that an interval needs, and costs much less for
     hundreds of features. With `across_rows=True` draw s of all inputs is of one posterior function, as
     `explanation.importance()` needs it: some hundred inputs, whose paths are drawn together (MATH 5.24).
+
+    Example:
+        >>> draws = gplens.Samples(500, seed=0)
+        >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), uncertainty=draws)
+        >>> e.spread.draws.shape
+        torch.Size([1, 500, 2])
     """
 
     count: int

@@ -7,7 +7,14 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class Check:
-    """One property of the attributions."""
+    """One property of the attributions.
+
+    Example:
+        >>> link = gplens.links.Identity()
+        >>> checks = gplens.verify(gp, X[1:], baseline=0.0, likelihood=link, rows=1, draws=500).checks
+        >>> all(check.passed is not False for check in checks)
+        True
+    """
 
     name: str
     meaning: str
@@ -40,7 +47,13 @@ class Check:
 @final
 @dataclass(frozen=True)
 class Verification:
-    """The checks of a model. Printed as a table; true if none failed and at least one was made."""
+    """The checks of a model. Printed as a table; true if none failed and at least one was made.
+
+    Example:
+        >>> verification = gplens.verify(gp, X[1:], baseline=0.0, likelihood=gplens.links.Identity(), rows=1, draws=500)
+        >>> bool(verification)
+        True
+    """
 
     model: str
     paths: int

@@ -48,6 +48,14 @@ def verify(
     Returns:
         A Verification: true if no check failed. Printed, it is a table with the numbers. Checks that this model does
         not allow say why.
+
+    Raises:
+        ValueError, TypeError: as `gplens.explain` does, if the model cannot be explained.
+
+    Example:
+        >>> verification = gplens.verify(gp, X[1:], baseline=0.0, likelihood=gplens.links.Identity(), rows=1, draws=500)
+        >>> verification.passed
+        True
     """
     paths = Paths.of(model, X, baseline, likelihood, rows)
     host = host_of(model, likelihood)

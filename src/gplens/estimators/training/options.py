@@ -10,7 +10,13 @@ from gplens.adapters.numbers import as_int
 @final
 @dataclass(frozen=True)
 class Adam:
-    """Adam for everything, q(u) included."""
+    """Adam for everything, q(u) included.
+
+    Example:
+        >>> from gplens.estimators import Adam, Training
+        >>> Training(steps=100, optimizer=Adam(rate=0.01)).optimizer
+        Adam(rate=0.01)
+    """
 
     rate: float = 0.02
 
@@ -18,7 +24,13 @@ class Adam:
 @final
 @dataclass(frozen=True)
 class NaturalGradients:
-    """Natural gradients for q(u), Adam for the rest. For likelihoods that are log-concave in f."""
+    """Natural gradients for q(u), Adam for the rest. For likelihoods that are log-concave in f.
+
+    Example:
+        >>> from gplens.estimators import NaturalGradients, Training
+        >>> Training(optimizer=NaturalGradients(rate=0.2)).optimizer.rate
+        0.2
+    """
 
     rate: float = 0.3
     """1 reaches the optimum of a Gaussian likelihood in one step; minibatches need less."""
@@ -28,7 +40,13 @@ class NaturalGradients:
 @final
 @dataclass(frozen=True)
 class Cosine:
-    """The rate falls from its full value to the fraction `last` of it along half a cosine."""
+    """The rate falls from its full value to the fraction `last` of it along half a cosine.
+
+    Example:
+        >>> from gplens.estimators import Cosine, Training
+        >>> Training(schedule=Cosine(last=0.1)).schedule
+        Cosine(last=0.1)
+    """
 
     last: float = 0.03
 
@@ -40,7 +58,13 @@ class Cosine:
 @final
 @dataclass(frozen=True)
 class Constant:
-    """The rate stays the same."""
+    """The rate stays the same.
+
+    Example:
+        >>> from gplens.estimators import Constant, Training
+        >>> Training(schedule=Constant()).schedule
+        Constant()
+    """
 
     def factor(self, done: float) -> float:
         """1."""
@@ -53,6 +77,11 @@ class EarlyStopping:
     """Stop when the ELBO of held-out rows no longer grows, and keep the best model.
 
     Where a step uses all rows (small tables), none are held out, and the bound itself is watched.
+
+    Example:
+        >>> from gplens.estimators import EarlyStopping, Training
+        >>> Training(stopping=EarlyStopping(patience=5)).stopping.patience
+        5
     """
 
     fraction: float = 0.05
@@ -68,7 +97,13 @@ class EarlyStopping:
 @final
 @dataclass(frozen=True)
 class Training:
-    """Minibatches, optimiser, schedule, stopping."""
+    """Minibatches, optimiser, schedule, stopping.
+
+    Example:
+        >>> from gplens.estimators import GPCountRegressor, Training
+        >>> GPCountRegressor(training=Training(steps=50, batch=200)).training.steps
+        50
+    """
 
     steps: int = 300
     batch: int = 1000

@@ -69,6 +69,12 @@ class Softmax(ClassProbabilities):
 
     `tolerance` is the absolute error of probabilities and derivatives, for C from 2 to 1000, v from 0 to 400 and
     |m| to 100. explain() sets it from its own tolerance.
+
+    Example:
+        >>> three = gplens.Stack((gp, gp, gp))
+        >>> e = gplens.explain(three, X[3:4], baseline=0.0, likelihood=gplens.links.Softmax())
+        >>> round(e.prediction[0].sum().item(), 6)
+        1.0
     """
 
     tolerance: float = 1e-9
@@ -109,6 +115,10 @@ class SoftmaxTaylor(ClassProbabilities):
 
     A named approximation: the probabilities are exact, the derivatives are those of the expansion, and the completeness
     gap is what that costs. Use `Softmax` for anything but comparison.
+
+    Example:
+        >>> gplens.links.SoftmaxTaylor()
+        SoftmaxTaylor()
     """
 
     @property

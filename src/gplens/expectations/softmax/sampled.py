@@ -133,6 +133,10 @@ class MixedSoftmax(SampledSoftmax):
     """Softmax of a linear mix of independent latent functions, by randomised quasi Monte Carlo.
 
     Replicates are independent scramblings of a Sobol sequence, determined by the seed.
+
+    Example:
+        >>> gplens.links.MixedSoftmax(torch.eye(3).double(), seed=0).points
+        256
     """
 
     weights: Float[Tensor, "c l"]
@@ -179,7 +183,12 @@ class MixedSoftmax(SampledSoftmax):
 @final
 @dataclass(frozen=True)
 class SoftmaxMonteCarlo(SampledSoftmax):
-    """Softmax of independent latent functions by plain Monte Carlo, for comparison. `Softmax` is exact and faster."""
+    """Softmax of independent latent functions by plain Monte Carlo, for comparison. `Softmax` is exact and faster.
+
+    Example:
+        >>> gplens.links.SoftmaxMonteCarlo(samples=1000, seed=0).samples
+        1000
+    """
 
     samples: int
     seed: int

@@ -18,7 +18,15 @@ REMEDY = (
 
 
 class QuadratureError(ArithmeticError):
-    """The moments of g were not reached to the tolerance."""
+    """The moments of g were not reached to the tolerance.
+
+    Example:
+        >>> try:
+        ...     gplens.links.Quadrature(torch.relu).moments(torch.zeros(1).double(), torch.ones(1).double())
+        ... except gplens.links.QuadratureError as error:
+        ...     print("refused")
+        refused
+    """
 
 
 def moment_failure(
