@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integral, Integrand, Rule
-from gplens.paths.panel_refinement import PanelRefinement, PathSums, allowed_error, joined_paths
+from gplens.paths.integrand import Integral, Integrand, PathSums, Rule, joined_paths
+from gplens.paths.panel_refinement import PanelRefinement, allowed_error
 
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance
@@ -49,7 +49,7 @@ class Adaptive(Rule):
         """Refine all paths, then repeat those that nearly converged, or whose attributions do not add up (4.4)."""
         reach = self.reach if integrand.smooth else min(self.reach, REACH_OF_ROUGH)
         panels = (integrand.length / reach).ceil().clamp(1, self.panels).long()
-        sums, finer = self._refined(integrand, tolerance, panels), tolerance
+        sums, finer = self._first(integrand, tolerance, panels), tolerance
         converged, missed = _judge(integrand, sums, tolerance)
         for _ in range(RESTARTS):
             if not missed.any():
@@ -65,7 +65,18 @@ class Adaptive(Rule):
         error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
         return Integral(sums.values, error, sums.nodes, converged)
 
-    def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> "PathSums":
+    def _first(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> PathSums:
+        """Whole paths where one rule suffices, panels where it does not."""
+        sums = integrand.whole_paths(tolerance, self.reach)
+        if sums is None:
+            return self._refined(integrand, tolerance, panels)
+        missed = (sums.worst > allowed_error(integrand, sums.values, tolerance)).any(1)
+        if not bool(missed.any()):
+            return sums
+        again = self._refined(integrand.take(missed.nonzero()[:, 0]), tolerance, panels[missed])
+        return sums.replaced(missed, again)
+
+    def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> PathSums:
         """All paths, those whose first attempt has equally many nodes together."""
         count = _first_nodes(integrand, tolerance, panels)
         counts = count.unique().tolist()
