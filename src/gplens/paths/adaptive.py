@@ -46,10 +46,26 @@ class Adaptive(Rule):
             raise ValueError(f"Adaptive: expected reach > 0 and panels >= 1, got {self.reach} and {self.panels}.")
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
-        """Refine all paths, then repeat those that nearly converged, or whose attributions do not add up (4.4)."""
+        """Whole paths where one rule suffices, panels where it does not.
+
+        Paths on panels that nearly converged, or whose attributions do not add up (4.4), are then repeated.
+        """
+        whole = integrand.whole_paths(tolerance, self.reach)
+        if whole is None:
+            return self._on_panels(integrand, tolerance)
+        limit = allowed_error(integrand, whole.values, tolerance)
+        missed = (whole.worst > limit).any(1)
+        smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit[..., None]
+        error = torch.maximum(whole.error, smallest * (whole.error > 0))
+        integral = Integral(whole.values, error, whole.nodes, ~missed)
+        if not bool(missed.any()):
+            return integral
+        return integral.replaced(missed, self._on_panels(integrand.take(missed.nonzero()[:, 0]), tolerance))
+
+    def _on_panels(self, integrand: Integrand, tolerance: float) -> Integral:
         reach = self.reach if integrand.smooth else min(self.reach, REACH_OF_ROUGH)
         panels = (integrand.length / reach).ceil().clamp(1, self.panels).long()
-        sums, finer = self._first(integrand, tolerance, panels), tolerance
+        sums, finer = self._refined(integrand, tolerance, panels), tolerance
         converged, missed = _judge(integrand, sums, tolerance)
         for _ in range(RESTARTS):
             if not missed.any():
@@ -64,17 +80,6 @@ class Adaptive(Rule):
         least = torch.maximum(smallest, torch.maximum(gap, torch.minimum(2 * gap, limit)))
         error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
         return Integral(sums.values, error, sums.nodes, converged)
-
-    def _first(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> PathSums:
-        """Whole paths where one rule suffices, panels where it does not."""
-        sums = integrand.whole_paths(tolerance, self.reach)
-        if sums is None:
-            return self._refined(integrand, tolerance, panels)
-        missed = (sums.worst > allowed_error(integrand, sums.values, tolerance)).any(1)
-        if not bool(missed.any()):
-            return sums
-        again = self._refined(integrand.take(missed.nonzero()[:, 0]), tolerance, panels[missed])
-        return sums.replaced(missed, again)
 
     def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> PathSums:
         """All paths, those whose first attempt has equally many nodes together."""

@@ -197,6 +197,15 @@ class Integral:
     converged: Bool[Tensor, " b"] | None
     """Whether the tolerance was met; None if the rule has no estimate."""
 
+    def replaced(self, rows: Bool[Tensor, " b"], again: "Integral") -> "Integral":
+        """With some paths done again. Numbers of nodes add up."""
+
+        def put(old: Tensor | None, new: Tensor | None) -> Tensor | None:
+            return None if old is None or new is None else old.index_put((rows,), new)
+
+        values, nodes = self.values.index_put((rows,), again.values), self.nodes.index_put((rows,), again.nodes, True)
+        return Integral(values, put(self.error, again.error), nodes, put(self.converged, again.converged))
+
 
 class Rule(ABC):
     """How the integral over a path is computed."""

@@ -110,7 +110,7 @@ class NodeWeights:
 
     @staticmethod
     def spread(jet: Jet, matrix: Float[Tensor, "p rq"], sums: int) -> "NodeWeights":
-        """From psi_m and psi_v at nodes of their own to the nodes of m and v, from which these are interpolated (4.16)."""
+        """From psi_m and psi_v at nodes of their own to the nodes from which m and v are interpolated (4.16)."""
 
         def of(partials: Float[Tensor, "s o c p"]) -> Float[Tensor, "s r o c q"]:
             return (partials @ matrix).unflatten(3, (sums, -1)).movedim(3, 1)

@@ -18,8 +18,8 @@ LAST = 2
 SIZES = (7, 9, 12, 15, 19, 24, 30, 37, 46, 58, 73, 92)
 """Numbers of nodes, so that paths of similar length are evaluated together."""
 FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
-"""Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, for a tolerance of 1e-6:
-they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
+"""Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
+1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
 FIXED = 0.4
 """The part of these nodes that every tolerance needs; the rest grows with the number of digits."""
 LEAST, MOST = 1.25, 2.5
@@ -76,9 +76,7 @@ def path_rule(count: int, psi: int, *, shared: bool) -> PathRule:
     )
 
 
-def first_sizes(
-    length: Float[Tensor, " b"], tolerance: float, reach: float, *, smooth: bool
-) -> Int[Tensor, " b"]:
+def first_sizes(length: Float[Tensor, " b"], tolerance: float, reach: float, *, smooth: bool) -> Int[Tensor, " b"]:
     """The index in SIZES of the first rule for paths of a length; len(SIZES) where panels are better.
 
     So are panels of at most `reach` lengthscales, with nine nodes each, where these are more nodes.
@@ -90,9 +88,10 @@ def first_sizes(
 
 
 def next_sizes(
-    size: Int[Tensor, " b"], error: Float[Tensor, " b"], wanted: Float[Tensor, " b"]
+    size: Int[Tensor, " b"], error: Float[Tensor, "b o"], allowed: Float[Tensor, "b o"]
 ) -> Int[Tensor, " b"]:
     """The index in SIZES of the next rule, if the error of the last one falls geometrically with its nodes."""
-    more = (torch.log(wanted) / torch.log(error.clamp(max=0.5))).clamp(min=LEAST)
-    count = torch.tensor(SIZES, dtype=error.dtype)[size] * torch.where(more <= MOST, more, torch.inf)
+    more = torch.where(error > allowed, torch.log(allowed) / torch.log(error.clamp(max=0.5)), 0.0).amax(1)
+    more = torch.where(more <= MOST, more.clamp(min=LEAST), torch.inf)
+    count = torch.tensor(SIZES, dtype=error.dtype)[size] * more
     return torch.bucketize(count, count.new_tensor(SIZES))

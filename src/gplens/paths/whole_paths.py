@@ -1,4 +1,4 @@
-"""Whole paths by Gauss's rules, each with as many nodes as its length foretells, then more where they do not suffice."""
+"""Whole paths by Gauss's rules, with as many nodes as their length foretells, and more where they do not suffice."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -63,10 +63,8 @@ class WholePaths:
         missed = pending[~self.settled[pending]]
         if not missed.shape[0]:
             return missed
-        unit = self._largest(missed)
-        relative = (self.error[missed] / unit).nan_to_num(nan=0.0).amax(1)
-        allowed = (self._allowed(missed) / unit).nan_to_num(nan=0.0).amin(1)
-        size[missed] = next_sizes(size[missed], relative, allowed)
+        unit = self._largest(missed).amax(1, keepdim=True)
+        size[missed] = next_sizes(size[missed], self.error[missed] / unit, self._allowed(missed) / unit)
         return missed[size[missed] < len(SIZES)]
 
     def _evaluate(self, rows: Int[Tensor, " k"], count: int, finer: float) -> None:
@@ -83,10 +81,10 @@ class WholePaths:
 
     def _keep(self, rows: Int[Tensor, " k"], sums: WholeSums) -> None:
         if rows.shape[0] == self.nodes.shape[0]:
-            self.values, self.error, self.end, self.start = sums.values, sums.error, sums.end, sums.start
+            self.values, self.error, self.end, self.start = sums.values, sums.error, sums.end, sums.start.clone()
             return
         self.values[rows], self.error[rows], self.end[rows] = sums.values, sums.error, sums.end
-        self.start[rows] = sums.start.clone()
+        self.start[rows] = sums.start
 
     def _largest(self, rows: Int[Tensor, " k"]) -> Float[Tensor, "k o"]:
         """(4.8)."""

@@ -1,4 +1,4 @@
-"""Attributions from one rule for the whole path, and their error from what they have to add up to (MATH 4.15 to 4.18)."""
+"""Attributions from one rule for a whole path; their error, from what they have to add up to (MATH 4.15 to 4.18)."""
 
 from dataclasses import dataclass
 from functools import cache
