@@ -25,12 +25,13 @@ from gplens.explanation.selection import Outputs, group_columns, output_indices
 from gplens.explanation.support_of_paths import support_of_paths
 from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
+from gplens.lines.line import Line
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
 from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Question, Rule
-from gplens.processes.process import Process
+from gplens.processes.process import Marginals, Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
 from gplens.uncertainty.answers import check_request
@@ -135,7 +136,7 @@ def explain(
     summed = list(grouped.values()) if sets is None and grouped is not None else sets
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
-        reading, likelihood = _read(model, likelihood, table.values, baselines)
+        reading, likelihood, seen = _read(model, likelihood, table.values, baselines)
         table.check_columns(f"the {reading.model}", reading.columns)
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
@@ -164,7 +165,7 @@ def explain(
             if support:
                 trust = support_of_paths(question, rule, work.integrate, *at, background, answer.finished)
             elif support is None:
-                warn_of_low_support(question.process, *at)
+                warn_of_low_support(question.process, *at, seen if question.process is reading.process else None)
         except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
             stopped = interrupt
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
@@ -199,8 +200,11 @@ def _default_baseline(model: Any) -> Baseline | None:
 
 def _read(
     model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
-) -> tuple[Reading, Likelihood | None]:
-    """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
+) -> tuple[Reading, Likelihood | None, Marginals]:
+    """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood.
+
+    Also the marginals at the points of the comparison: inputs, then baselines, then points half-way.
+    """
     most, every_baseline = CHECKED_AGAIN if isinstance(model, Reading) else CHECKED, baselines.flatten(0, 1)
     rows = _telling(X, most)
     half_way = (X[rows] + (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0])) / 2
@@ -210,15 +214,16 @@ def _read(
     else:
         reading = read(model, likelihood, points=points)
     check_columns(reading.process.features, X)
+    at = reading.process.along(Line.at(points))
     try:
-        compared = reading.compared(points)
+        compared = reading.compared(points, at)
     except (ValueError, ArithmeticError) as cause:
         if not isinstance(model, Reading):
             raise
         raise ValueError(
             f"{cause} If the model has changed since it was read, call gplens.read(model) again."
         ) from cause
-    return compared, compared.likelihood
+    return compared, compared.likelihood, at
 
 
 def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:

@@ -53,9 +53,12 @@ class Reading:
     compare: Compare = _nothing_to_compare
     """Compares the live model's prediction at points with `at`, the marginals of `process`: a ValueError, or notes."""
 
-    def compared(self, points: Float[Tensor, "k d"]) -> "Reading":
-        """The same after a comparison with the live model at points, and with the live likelihood at f ~ N(m, v)."""
-        at, likelihood = self.process.along(Line.at(points)), self.likelihood
+    def compared(self, points: Float[Tensor, "k d"], at: Marginals | None = None) -> "Reading":
+        """The same after a comparison with the live model at points, and with the live likelihood at f ~ N(m, v).
+
+        `at` are the marginals of the process at the points, computed here if they are not given.
+        """
+        at, likelihood = self.process.along(Line.at(points)) if at is None else at, self.likelihood
         notes = (*self.notes, *self.compare(points, at))
         if likelihood is None or likelihood.near is None or likelihood.latents not in (None, self.process.latents):
             return replace(self, notes=notes)

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.explanation.support import SupportWarning
-from gplens.processes.prior_variances import support_of_rows
-from gplens.processes.process import Process
+from gplens.processes.prior_variances import support_at, support_of_rows
+from gplens.processes.process import Marginals, Process
 
 LOW = 0.1
 """The support below which a call warns. On tables of scikit-learn (wine, breast cancer, iris, digits, diabetes), paths
@@ -29,16 +29,23 @@ REMEDIES = {
 }
 
 
-def warn_of_low_support(process: Process, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> None:
+def warn_of_low_support(
+    process: Process, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], seen: Marginals | None = None
+) -> None:
     """Warn once if the support is below 0.1 at the ends or the middle of some paths, with the remedy.
 
     It costs v at three points of 16 paths at most, whatever the number of inputs. Nothing is said of a process that
-    does not know its prior variance.
+    does not know its prior variance. `seen` are the marginals of a single path at its end, baseline and middle.
     """
     s = min(baselines.shape[1], PATHS)
     rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
     starts = (baselines if len(baselines) == 1 else baselines[rows])[:, members]
-    support = support_of_rows(process, x[rows], starts, torch.tensor(PLACES, dtype=x.dtype))
+    if seen is not None and len(x) == baselines.shape[1] == 1:
+        points = torch.cat([x, starts[:, 0], (x + starts[:, 0]) / 2])
+        support = support_at(process, points, seen)
+        support = None if support is None else support.amin(1)[None, None, [1, 2, 0]]
+    else:
+        support = support_of_rows(process, x[rows], starts, torch.tensor(PLACES, dtype=x.dtype))
     if support is None:
         return
     averages = support.mean(1)

@@ -132,6 +132,24 @@ class Form:
             tuple(term[rows] for term in self.dense),
         )
 
+    def channels(self, chosen: slice) -> "Form":
+        """Some of the channels."""
+        return Form(
+            tuple((C[:, chosen], R) for C, R in self.shared),
+            tuple((C[:, chosen], S, y) for C, S, y in self.by_row),
+            tuple(term[:, chosen] for term in self.dense),
+        )
+
+    def contracted(self, d: Float[Tensor, "b d"], P: Float[Tensor, "d s"], channels: int) -> Float[Tensor, "b p s"]:
+        """sum_k form_k d_k P_ks: combinations of features of so many channels, without the features themselves."""
+        V = d[:, :, None] * P
+        if not (self.shared or self.by_row or self.dense):
+            return V.new_zeros(d.shape[0], channels, P.shape[1])
+        parts = [C @ torch.einsum("nd,bds->bns", R, V) for C, R in self.shared]
+        parts += [C[..., None] * ((S * y)[:, None] @ V) for C, S, y in self.by_row]
+        parts += [term @ V for term in self.dense]
+        return sum(parts[1:], start=parts[0])
+
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Form":
         """A form in the features `dims`, any of them once or more, as one in all features, zero in the others."""
         return Form(

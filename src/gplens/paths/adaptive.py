@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integral, Integrand, Rule
-from gplens.paths.panel_refinement import PanelRefinement, PathSums, allowed_error, joined_paths
+from gplens.paths.integrand import Integral, Integrand, PathSums, Rule, joined_paths
+from gplens.paths.panel_refinement import PanelRefinement, allowed_error
 
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance
@@ -51,7 +51,23 @@ class Adaptive(Rule):
             raise ValueError(f"Adaptive: expected reach > 0 and panels >= 1, got {self.reach} and {self.panels}.")
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
-        """Refine all paths, then repeat those that nearly converged, or whose attributions do not add up (4.4)."""
+        """Whole paths where one rule suffices, panels where it does not.
+
+        Paths on panels that nearly converged, or whose attributions do not add up (4.4), are then repeated.
+        """
+        whole = integrand.whole_paths(tolerance, self.reach)
+        if whole is None:
+            return self._on_panels(integrand, tolerance)
+        limit = allowed_error(integrand, whole.values, tolerance)
+        missed = (whole.worst > limit).any(1)
+        smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit[..., None]
+        error = torch.maximum(whole.error, smallest * (whole.error > 0))
+        integral = Integral(whole.values, error, whole.nodes, ~missed)
+        if not bool(missed.any()):
+            return integral
+        return integral.replaced(missed, self._on_panels(integrand.take(missed.nonzero()[:, 0]), tolerance))
+
+    def _on_panels(self, integrand: Integrand, tolerance: float) -> Integral:
         reach = self.reach if integrand.smooth else min(self.reach, REACH_OF_ROUGH)
         panels = (integrand.length / reach).ceil().clamp(1, self.panels).long()
         sums, finer = self._refined(integrand, tolerance, panels), tolerance
@@ -70,7 +86,7 @@ class Adaptive(Rule):
         error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
         return Integral(sums.values, error, sums.nodes, converged)
 
-    def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> "PathSums":
+    def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> PathSums:
         """All paths, those whose first attempt has equally many nodes together."""
         count = _first_nodes(integrand, tolerance, panels)
         counts = count.unique().tolist()

@@ -17,8 +17,8 @@ from gplens.paths.threads import balanced, in_order
 
 TIGHTENINGS = 3
 """How often a background is integrated again, to a smaller tolerance, if its average is smaller than its members."""
-FIRST_NODES = 17
-"""Nodes of the first attempt at a typical path, with its ends."""
+FIRST_NODES = 2
+"""Nodes by which blocks of rows are sized: nodes of fewer rows are evaluated at once, rows of one length together."""
 CHANNELS = 3
 """Sums of a nested rule."""
 

@@ -10,11 +10,12 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
-from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
+from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, PathSums, Question, joined_sums
 from gplens.paths.nested import NestedRule, nested_rule
 from gplens.paths.panel_nodes import Known, LastNodes, NodePart, NodeWeights, PanelNodes
 from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels, first_panels
+from gplens.paths.whole_paths import WholePaths
 
 KEPT_BLOCKS = 4
 """A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
@@ -135,6 +136,20 @@ class PathGradient(Integrand):
         known = Known(self._length[rows], self._kinks[rows], (start[rows], end[rows]))
         x0 = self.x0 if self.shared else self.x0[rows]
         return PathGradient(self.question, x0, self.x[rows], self.scratch, known)
+
+    def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
+        """Gauss's rules for whole paths, unless kinks are known, derivatives are not, or nothing has to add up."""
+        accurate = self.expectation.accuracy < torch.inf and self._targets is None
+        if self.process.autograd or not accurate or self._kinks.shape[1]:
+            return None
+        whole = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch)
+        whole.run(self._length, reach)
+        if not bool(whole.tried.any()):
+            return None
+        if bool(whole.tried.all()):
+            self._targets = whole.end, whole.start
+        error = whole.error[..., None] * (whole.values != 0)
+        return PathSums(whole.values, error, whole.error, whole.nodes)
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""

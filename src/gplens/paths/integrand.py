@@ -82,6 +82,33 @@ def joined_sums(blocks: list[PanelSums]) -> PanelSums:
     return PanelSums(values, error, missed, difference, decay, any(block.steep for block in blocks))
 
 
+@final
+@dataclass(frozen=True)
+class PathSums:
+    """Integrals of some paths, their estimated errors, and their numbers of nodes."""
+
+    values: Float[Tensor, "b o d"]
+    error: Float[Tensor, "b o d"]
+    worst: Float[Tensor, "b o"]
+    """The sum over panels of the largest error of a feature."""
+    nodes: Int[Tensor, " b"]
+
+    def replaced(self, rows: Bool[Tensor, " b"], again: "PathSums") -> "PathSums":
+        """With some paths done again. Numbers of nodes add up."""
+        return PathSums(
+            self.values.index_put((rows,), again.values),
+            self.error.index_put((rows,), again.error),
+            self.worst.index_put((rows,), again.worst),
+            self.nodes.index_put((rows,), again.nodes, accumulate=True),
+        )
+
+
+def joined_paths(parts: list[PathSums], order: Int[Tensor, " b"]) -> PathSums:
+    """Several sets of paths as one, in another order."""
+    columns = zip(*((part.values, part.error, part.worst, part.nodes) for part in parts), strict=True)
+    return PathSums(*(torch.cat(column)[order] for column in columns))
+
+
 class Integrand(ABC):
     """A gradient along b paths, as a rule uses it: weighted sums over nodes, and what these have to add up to."""
 
@@ -139,6 +166,10 @@ class Integrand(ABC):
     def take(self, rows: Int[Tensor, " k"]) -> "Integrand":
         """The same along some of the paths."""
 
+    def whole_paths(self, tolerance: float, reach: float) -> "PathSums | None":
+        """Integrals over whole paths without panels, with infinite errors where there is none; None if for no path."""
+        return None
+
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels by a nested rule of so many nodes, given what was kept of a lower one."""
         rule = nested_rule(count, kinked=self.kinked, smooth=self.smooth)
@@ -165,6 +196,15 @@ class Integral:
     """The number of nodes at which each path was evaluated."""
     converged: Bool[Tensor, " b"] | None
     """Whether the tolerance was met; None if the rule has no estimate."""
+
+    def replaced(self, rows: Bool[Tensor, " b"], again: "Integral") -> "Integral":
+        """With some paths done again. Numbers of nodes add up."""
+
+        def put(old: Tensor | None, new: Tensor | None) -> Tensor | None:
+            return None if old is None or new is None else old.index_put((rows,), new)
+
+        values, nodes = self.values.index_put((rows,), again.values), self.nodes.index_put((rows,), again.nodes, True)
+        return Integral(values, put(self.error, again.error), nodes, put(self.converged, again.converged))
 
 
 class Rule(ABC):

@@ -109,15 +109,28 @@ class NodeWeights:
         return NodeWeights(w * jet.by_m[:, None], None if jet.by_v is None else w * jet.by_v[:, None])
 
     @staticmethod
+    def spread(jet: Jet, matrix: Float[Tensor, "p rq"], sums: int) -> "NodeWeights":
+        """From psi_m and psi_v at nodes of their own to the nodes from which m and v are interpolated (4.16)."""
+
+        def of(partials: Float[Tensor, "s o c p"]) -> Float[Tensor, "s r o c q"]:
+            return (partials @ matrix).unflatten(3, (sums, -1)).movedim(3, 1)
+
+        return NodeWeights(of(jet.by_m), None if jet.by_v is None else of(jet.by_v))
+
+    @staticmethod
     def of_moments(by_m: Float[Tensor, "s o c q"], by_v: Float[Tensor, "s o c q"], rule: NestedRule) -> "NodeWeights":
         """From  int psi P_j dt:  m and v are interpolated from the nodes  (4.10)."""
         return NodeWeights(*(part[:, None] @ rule.moments[:, None] for part in (by_m, by_v)))
 
     def sums(self, marginals: Marginals, d: Float[Tensor, "s d"]) -> Float[Tensor, "s r o d"]:
         """d_k sum_q [by_m d_k m + by_v d_k v]  (4.1)."""
-        (s, r, o), by_v = self.by_m.shape[:3], None if self.by_v is None else self.by_v.flatten(1, 2)
-        sums = marginals.pull_back(self.by_m.flatten(1, 2), by_v).evaluate(d.new_empty(s, r * o, d.shape[1]))
+        s, r, o = self.by_m.shape[:3]
+        sums = self.pulled_back(marginals).evaluate(d.new_empty(s, r * o, d.shape[1]))
         return sums.mul_(d[:, None]).unflatten(1, (r, o))
+
+    def pulled_back(self, marginals: Marginals) -> Form:
+        """sum_q [by_m d_k m + by_v d_k v], not multiplied out; the outputs of the first sum are the first channels."""
+        return marginals.pull_back(self.by_m.flatten(1, 2), None if self.by_v is None else self.by_v.flatten(1, 2))
 
     @staticmethod
     def merged(chosen: Bool[Tensor, " s"], inside: "NodeWeights", outside: "NodeWeights") -> "NodeWeights":

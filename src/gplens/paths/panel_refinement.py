@@ -1,13 +1,10 @@
 """Paths refined panel by panel, by more nodes and then by halves, until the error is small enough (MATH 4.9)."""
 
-from dataclasses import dataclass
-from typing import final
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integrand, KeptNodes, PanelSums
+from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, PathSums
 from gplens.paths.panels import Panels, gain, ratio
 
 NESTED = (15, 31)
@@ -26,33 +23,6 @@ def allowed_error(integrand: Integrand, values: Float[Tensor, "b o d"], toleranc
     """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), plus the target's floor."""
     largest = torch.maximum(integrand.change.abs(), values.abs().amax(2))
     return tolerance * (largest + integrand.rounding) + integrand.floor
-
-
-@final
-@dataclass(frozen=True)
-class PathSums:
-    """Integrals of some paths, their estimated errors, and their numbers of nodes."""
-
-    values: Float[Tensor, "b o d"]
-    error: Float[Tensor, "b o d"]
-    worst: Float[Tensor, "b o"]
-    """The sum over panels of the largest error of a feature."""
-    nodes: Int[Tensor, " b"]
-
-    def replaced(self, rows: Bool[Tensor, " b"], again: "PathSums") -> "PathSums":
-        """With some paths done again. Numbers of nodes add up."""
-        return PathSums(
-            self.values.index_put((rows,), again.values),
-            self.error.index_put((rows,), again.error),
-            self.worst.index_put((rows,), again.worst),
-            self.nodes.index_put((rows,), again.nodes, accumulate=True),
-        )
-
-
-def joined_paths(parts: list[PathSums], order: Int[Tensor, " b"]) -> PathSums:
-    """Several sets of paths as one, in another order."""
-    columns = zip(*((part.values, part.error, part.worst, part.nodes) for part in parts), strict=True)
-    return PathSums(*(torch.cat(column)[order] for column in columns))
 
 
 class PanelRefinement:

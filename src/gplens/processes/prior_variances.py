@@ -8,7 +8,7 @@ from gplens.lines.line import Line
 from gplens.processes.curved import Curved
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
-from gplens.processes.process import Process
+from gplens.processes.process import Marginals, Process
 from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
@@ -41,10 +41,16 @@ def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None
     """
     points = line.points()
     prior = prior_variance(process, points.flatten(0, 1))
-    if prior is None:
-        return None
-    prior = prior.unflatten(0, points.shape[:2]).mT
-    v = process.along(line).v
+    return None if prior is None else _support(process.along(line).v, prior.unflatten(0, points.shape[:2]).mT)
+
+
+def support_at(process: Process, X: Float[Tensor, "k d"], at: Marginals) -> Float[Tensor, "k c"] | None:
+    """The support at points, given the marginals there; None where the prior is not known."""
+    prior = prior_variance(process, X)
+    return None if prior is None else _support(at.v[:, :, 0], prior)
+
+
+def _support(v: Float[Tensor, "*k"], prior: Float[Tensor, "*k"]) -> Float[Tensor, "*k"]:
     return torch.where(prior > 0, 1 - v / torch.where(prior > 0, prior, 1.0), 1.0)  # (1.15)
 
 

@@ -1,0 +1,107 @@
+"""Psi at nodes of its own, from latent functions that are interpolated along the whole path (MATH 4.15 to 4.17)."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from gplens.expectations.expectation import Expectation, Jet
+from gplens.paths.integrand import Question
+from gplens.paths.panel_nodes import NodeValues, NodeWeights
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, PathRule, path_rule
+from gplens.processes.process import Marginals
+
+FEWEST, PER_SLOPE = 7.0, 1.3
+"""Nodes of psi for a flat path, and for each change of m by the resolution of the link (4.10) within a whole path. The
+largest distance between n nodes of Gauss is 1.6/n, so that psi does not take another course between two of them."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PathPsi:
+    """What psi contributes to the sums over e paths."""
+
+    weights: NodeWeights
+    """Of m and v at the nodes of the latent functions, for all sums of the rule  (4.16)."""
+    ends: Float[Tensor, "e o _"]
+    """T at t = 1, and at t = 0 if paths have baselines of their own."""
+    slopes: Float[Tensor, "e j o"]
+    """int P_j' T  (4.17)."""
+
+
+def path_psi(question: Question, marginals: Marginals, count: int, finer: float, *, shared: bool) -> PathPsi:
+    """Psi on as many nodes as each path needs; those with equally many are evaluated together."""
+    rule = path_rule(count, count, shared=shared)
+    steps = steepness(question.expectation, marginals, rule.t[: count + 1])
+    if steps is None:
+        return _sums(question.expectation.jet(marginals, question.outputs), rule)
+    wanted = (finer * (FEWEST + PER_SLOPE * steps)).clamp(min=count)
+    index = torch.bucketize(wanted, wanted.new_tensor(SIZES)).clamp(max=len(SIZES) - 1)
+    least, most = (int(extreme) for extreme in index.aminmax())
+    if least == most:
+        rule = path_rule(count, SIZES[most], shared=shared)
+        if SIZES[most] > count:
+            marginals = NodeValues(*_between(marginals, rule, slice(None)))
+        return _sums(question.expectation.jet(marginals, question.outputs), rule)
+    groups = [(index == size).nonzero()[:, 0] for size in range(least, most + 1)]
+    rules = [path_rule(count, SIZES[size], shared=shared) for size in range(least, most + 1)]
+    return _by_size(question, marginals, rules, groups)
+
+
+def steepness(expectation: Expectation, marginals: Marginals, t: Float[Tensor, " q"]) -> Float[Tensor, " e"] | None:
+    """The fastest change of m and v along a path, in units of the resolution of psi; None if it does not matter."""
+    resolution = expectation.resolution(marginals)
+    if resolution is None:
+        return None
+    q = t.shape[0]
+    near = torch.minimum(resolution[..., 1:q], resolution[..., : q - 1])
+    m, v = (part[..., :q].diff(dim=2).abs() for part in (marginals.m, marginals.v))
+    steps = (m / near + v / (2 * near**2)) / t.diff()
+    return steps.nan_to_num(nan=0.0).amax((1, 2))
+
+
+def _by_size(
+    question: Question, marginals: Marginals, rules: list[PathRule], groups: list[Int[Tensor, " _"]]
+) -> PathPsi:
+    """Paths with different numbers of nodes. Psi is evaluated once, at all nodes of all paths as those of one."""
+    nodes = [_between(marginals, rule, rows) for rule, rows in zip(rules, groups, strict=True)]
+    m, v = (torch.cat([part.movedim(1, 0).flatten(1) for part in parts], dim=1) for parts in zip(*nodes, strict=True))
+    sizes = [part.shape[0] * part.shape[2] for part, _ in nodes]
+    value, by_m, by_v = question.expectation.jet(NodeValues(m[None], v[None]), question.outputs)
+
+    def of_groups(tensor: Float[Tensor, "1 *oc n"]) -> list[Tensor]:
+        parts = zip(tensor[0].split(sizes, dim=-1), groups, strict=True)
+        return [part.unflatten(-1, (len(rows), -1)).movedim(-2, 0) for part, rows in parts if len(rows)]
+
+    used = [rule for rule, rows in zip(rules, groups, strict=True) if len(rows)]
+    by_vs = [None] * len(used) if by_v is None else of_groups(by_v)
+    jets = [Jet(*jet) for jet in zip(of_groups(value), of_groups(by_m), by_vs, strict=True)]
+    return _joined([_sums(jet, rule) for jet, rule in zip(jets, used, strict=True)], torch.cat(groups).argsort())
+
+
+def _between(
+    marginals: Marginals, rule: PathRule, rows: Int[Tensor, " k"] | slice
+) -> tuple[Float[Tensor, "k c p"], Float[Tensor, "k c p"]]:
+    """m and v at the nodes of psi  (4.15). A variance below zero is an error of interpolation."""
+    m, v = marginals.m[rows], marginals.v[rows]
+    if rule.s.shape[0] == rule.t.shape[0]:
+        return m, v
+    return m @ rule.between, (v @ rule.between).clamp(min=0)
+
+
+def _sums(jet: Jet, rule: PathRule) -> PathPsi:
+    weights = NodeWeights.spread(jet, rule.spread, MOMENTS + LAST)
+    return PathPsi(weights, jet.value[..., rule.s.shape[0] - rule.ends :], rule.slopes @ jet.value.mT)
+
+
+def _joined(parts: list[PathPsi], order: Int[Tensor, " e"]) -> PathPsi:
+    """Several sets of paths as one, in another order."""
+
+    def joined(tensors: list[Tensor]) -> Tensor:
+        return torch.cat(tensors)[order]
+
+    by_v = [part.weights.by_v for part in parts if part.weights.by_v is not None]
+    weights = NodeWeights(joined([part.weights.by_m for part in parts]), joined(by_v) if by_v else None)
+    return PathPsi(weights, joined([part.ends for part in parts]), joined([part.slopes for part in parts]))

@@ -1,0 +1,97 @@
+"""Gauss's rules for whole paths, with the sums that tell their error (MATH 4.15)."""
+
+from dataclasses import dataclass
+from functools import cache
+from math import log10
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.polynomial import legendre
+from torch import Tensor
+
+MOMENTS = 4
+"""Legendre polynomials with which attributions have to add up, from P_0 = 1 on."""
+LAST = 2
+"""Last coefficients of the Legendre series of the gradient, which tell whether features cancel in the sums."""
+SIZES = (7, 9, 12, 15, 19, 24, 30, 37, 46, 58, 73, 92)
+"""Numbers of nodes, so that paths of similar length are evaluated together."""
+FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
+"""Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
+1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
+FIXED = 0.4
+"""The part of these nodes that every tolerance needs; the rest grows with the number of digits."""
+LEAST, MOST = 1.25, 2.5
+"""The next attempt at a path has at least so many times the nodes; panels are better than more than the most."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PathRule:
+    """Gauss's nodes on [0, 1] for latent functions, and as many or more for psi, both followed by the ends of the path.
+
+    The ends are t = 1, and t = 0 if paths have baselines of their own.
+    """
+
+    t: Float[Tensor, " q"]
+    """The nodes of the latent functions."""
+    count: int
+    """How many of them are Gauss's."""
+    s: Float[Tensor, " p"]
+    """The nodes of psi."""
+    ends: int
+    """How many ends follow: one, or two for paths with baselines of their own."""
+    between: Float[Tensor, "q p"]
+    """From values at the nodes of latent functions to those at the nodes of psi: M' of (4.15)."""
+    spread: Float[Tensor, "p lq"]
+    """From psi_m at its nodes to the weights of all sums at those of the latent functions, one sum after the other:
+    int P_j psi_m, from P_0 = 1 on, then two coefficients of a Legendre series  (4.16)."""
+    slopes: Float[Tensor, "j p"]
+    """Weights of int P_j' T  (4.17)."""
+
+
+@cache
+def path_rule(count: int, psi: int, *, shared: bool) -> PathRule:
+    """The rule of so many nodes; `shared` if all paths begin at one baseline, which is then evaluated once."""
+    (x, w), (y, u) = legendre.leggauss(count), legendre.leggauss(psi)
+    ends = [1.0] if shared else [1.0, 0.0]
+    every = np.arange(count)
+    M = legendre.legvander(y, count - 1) @ ((every[:, None] + 0.5) * legendre.legvander(x, count - 1).T * w)
+    degrees = [*range(MOMENTS), count - 1, count - 2]
+    scale = np.array([1.0] * MOMENTS + [2 * j + 1 for j in degrees[MOMENTS:]])
+    P = scale * legendre.legvander(y, count - 1)[:, degrees] * u[:, None] / 2
+    spread = np.pad(P[:, :, None] * M[:, None], ((0, len(ends)), (0, 0), (0, len(ends))))
+    slopes = np.stack([legendre.legval(y, legendre.legder(np.eye(MOMENTS)[j])) * u for j in range(MOMENTS)])
+    between = np.zeros((count + len(ends), psi + len(ends)))
+    between[:count, :psi], between[count:, psi:] = M.T, np.eye(len(ends))
+    return PathRule(
+        torch.as_tensor(np.concatenate([(x + 1) / 2, ends])),
+        count,
+        torch.as_tensor(np.concatenate([(y + 1) / 2, ends])),
+        len(ends),
+        torch.as_tensor(between),
+        torch.as_tensor(spread.reshape(len(spread), -1)),
+        torch.as_tensor(np.pad(slopes, ((0, 0), (0, len(ends))))),
+    )
+
+
+def first_sizes(length: Float[Tensor, " b"], tolerance: float, reach: float, *, smooth: bool) -> Int[Tensor, " b"]:
+    """The index in SIZES of the first rule for paths of a length; len(SIZES) where panels are better.
+
+    So are panels of at most `reach` lengthscales, with nine nodes each, where these are more nodes.
+    """
+    digits = -log10(tolerance) / 6
+    wanted = (FIRST[smooth] + PER_LENGTH[smooth] * length) * (FIXED + (1 - FIXED) * digits)
+    wanted = torch.where(wanted < 9 * length / reach, torch.inf, wanted)
+    return torch.bucketize(wanted, length.new_tensor(SIZES))
+
+
+def next_sizes(
+    size: Int[Tensor, " b"], error: Float[Tensor, "b o"], allowed: Float[Tensor, "b o"]
+) -> Int[Tensor, " b"]:
+    """The index in SIZES of the next rule, if the error of the last one falls geometrically with its nodes."""
+    more = torch.where(error > allowed, torch.log(allowed) / torch.log(error.clamp(max=0.5)), 0.0).amax(1)
+    more = torch.where(more <= MOST, more.clamp(min=LEAST), torch.inf)
+    count = torch.tensor(SIZES, dtype=error.dtype)[size] * more
+    return torch.bucketize(count, count.new_tensor(SIZES))
