@@ -1,5 +1,6 @@
 """A process whose paths are cut where a target has kinks (MATH 4.9b, 10.9)."""
 
+from collections.abc import Callable
 from typing import final
 
 import torch
@@ -11,19 +12,35 @@ from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.processes.crossings import Levels
 from gplens.processes.process import Marginals, Process, Sources
 
+Places = Callable[[Line], Float[Tensor, "b k"]]
+GRADES = 16
+"""Powers of four, down to 2e-10 of a path."""
+
 
 @final
 class Cut(Process):
-    """The same latent functions, with paths that are cut where functions of x cross thresholds.
+    """The same latent functions, with paths that are cut in more places.
 
     Args:
         base: the latent functions.
-        levels: the functions and their thresholds.
+        places: where each line is cut, as t from 0 to 1; NaN fills up shorter rows.
+        most: the most places of a line that it is cut at.
         held: numbers that a target holds for each node, for which blocks of rows leave room.
     """
 
-    def __init__(self, base: Process, levels: Levels, held: int = 0) -> None:
-        self.base, self.levels, self.held = base, levels, held
+    def __init__(self, base: Process, places: Places, most: int, held: int = 0) -> None:
+        self.base, self.places, self.most, self.held = base, places, most, held
+
+    @staticmethod
+    def at_levels(base: Process, levels: Levels, held: int) -> "Cut":
+        """Where functions of x cross thresholds, each at most twice: a path may turn."""
+        return Cut(base, levels.crossings, 2 * sum(len(thresholds) for thresholds in levels.thresholds), held)
+
+    @staticmethod
+    def graded(base: Process) -> "Cut":
+        """Ever finer towards the baseline, where the logarithm of an improvement over it has a singularity."""
+        grades = 4.0 ** -torch.arange(1, GRADES + 1, dtype=torch.float64)
+        return Cut(base, lambda line: grades.expand(len(line.d), -1), GRADES)
 
     @property
     def latents(self) -> int:
@@ -51,11 +68,10 @@ class Cut(Process):
 
     @property
     def cuts(self) -> int:
-        """Twice the number of thresholds: a path that turns crosses each of them twice."""
-        return self.base.cuts + 2 * sum(len(thresholds) for thresholds in self.levels.thresholds)
+        return self.base.cuts + self.most
 
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
-        return torch.cat([self.base.kinks(line), self.levels.crossings(line)], dim=1)
+        return torch.cat([self.base.kinks(line), self.places(line)], dim=1)
 
     def along(self, line: Line) -> Marginals:
         return self.base.along(line)
@@ -70,7 +86,7 @@ class Cut(Process):
         return self.base.split_pairs(line, latent)
 
     def select(self, latents: tuple[int, ...]) -> Process:
-        return Cut(self.base.select(latents), self.levels, self.held)
+        return Cut(self.base.select(latents), self.places, self.most, self.held)
 
     def sources(self) -> Sources | None:
         return self.base.sources()

@@ -21,6 +21,7 @@ from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.links import Exp
+from gplens.processes.cut import Cut
 from gplens.processes.functions import Functions
 from gplens.processes.process import Marginals
 from gplens.processes.transformed import AffineMap, Transformed
@@ -129,7 +130,7 @@ def _opaque(acquisition: Any, features: int, why: str) -> Reading:
             )
         return (f"{FROZEN}: {why}",)
 
-    process, target = Functions(value, features=features), Opaque(name)
+    process, target = Cut.graded(Functions(value, features=features)), Opaque(name)
     return Reading(
         process, type(model).__name__, Likelihood(name, target), compare=compare, acquisition=name, remark=FROZEN
     )

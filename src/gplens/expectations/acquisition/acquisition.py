@@ -80,7 +80,7 @@ class Acquisition(Expectation):
             return crossings[..., 0].permute(1, 2, 0).flatten(1)  # draw by draw
 
         held = self.criterion.samples * self.latents.shape[1]
-        return Cut(process, Levels(functions, thresholds), held), self, outputs
+        return Cut.at_levels(process, Levels(functions, thresholds), held), self, outputs
 
     def channels(self, latents: int) -> tuple[Channel, ...]:
         """The mean and the variance of each outcome, and one channel for each constraint."""

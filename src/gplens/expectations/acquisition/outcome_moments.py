@@ -9,14 +9,15 @@ from torch import Tensor
 
 from gplens.expectations.acquisition.criterion import Outcomes
 
-Partial = Float[Tensor, "o *n"] | None
+OfPsi = Float[Tensor, "p *n"]
+"""Means or variances that psi is a function of: those of the outcomes, or of their weighted sum."""
 
 
 class Moments(NamedTuple):
     """Means and variances of outcomes, and what their derivatives need."""
 
-    m: Outcomes
-    v: Outcomes
+    m: OfPsi
+    v: OfPsi
     latent: tuple[Outcomes, Outcomes]
     """m and v of the latent functions, v not below its floor."""
     above: tuple[Bool[Tensor, "o *n"], Bool[Tensor, "p *n"]]
@@ -55,7 +56,7 @@ class OutcomeMoments:
             M, V = (w * M).sum(0, keepdim=True) + self.offset, (w**2 * V).sum(0, keepdim=True)
         return Moments(M, V.clamp(min=self.smallest_outcome), (m, s), (v >= self.smallest, self.smallest_outcome <= V))
 
-    def backward(self, moments: Moments, by_M: Outcomes, by_V: Partial) -> tuple[Outcomes, Partial]:
+    def backward(self, moments: Moments, by_M: OfPsi, by_V: OfPsi | None) -> tuple[Outcomes, Outcomes | None]:
         """psi_m and psi_v from psi_M and psi_V; psi does not change with a variance below its floor."""
         (m, s), (above, above_outcome) = moments.latent, moments.above
         by_V = None if by_V is None else by_V * above_outcome

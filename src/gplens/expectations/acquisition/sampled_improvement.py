@@ -139,5 +139,5 @@ class SampledImprovement(Criterion):
         return (*each, torch.cat([-grades.flip(0), grades]))
 
 
-def _along_outcomes(weights: Float[Tensor, " o"], like: Outcomes) -> Outcomes:
+def _along_outcomes(weights: Float[Tensor, " o"], like: Outcomes) -> Float[Tensor, "o *ones"]:
     return weights.reshape(-1, *(1,) * (like.ndim - 1))

@@ -31,6 +31,7 @@ export class ReportRows {
     for (const name of ["values", "low", "high", "prediction", "start", "gap", "error", "prior_share"]) {
       this[name] = report[name] === null ? null : decodeFloats(report[name]);
     }
+    this.channels = report.channels.map(({ name, values }) => ({ name, values: decodeFloats(values) }));
     this.inputs = new Table(report.inputs, d);
     this.origin = report.origin ? new Table(report.origin, d) : null;
   }
@@ -69,12 +70,19 @@ export class ReportRows {
     return { value: this.values[at], low: known ? low : null, high: known ? high : null };
   }
 
+  /** What of an attribution comes through each channel, as a text; "" if that is not known (10.1). */
+  parts(row, output, k) {
+    const at = (row * this.outputs.length + output) * this.features.length + k;
+    const texts = this.channels.map(({ name, values }) => `${name} ${values[at] > 0 ? "+" : ""}${numberText(values[at])}`);
+    return texts.length ? ` (${texts.join(", ")})` : "";
+  }
+
   /** The bars of a row: of an output, or of the contrast with another one, which has no whiskers. */
   bars(row, output, against = null) {
     return this.features.map((name, k) => {
       const entry = this.inputs.text(row, k), label = entry === "" ? name : `${isolated(name)} = ${isolated(entry)}`;
       const mark = this.mark(row, output, k);
-      if (against === null) return { name, label, ...mark };
+      if (against === null) return { name, label: label + this.parts(row, output, k), ...mark };
       return { name, label, value: mark.value - this.mark(row, against, k).value, low: null, high: null };
     });
   }
