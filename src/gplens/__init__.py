@@ -22,6 +22,7 @@ from gplens.uncertainty import Diagonal, Full, Samples
 
 if _TYPE_CHECKING:
     from gplens import batch, estimators, plots
+    from gplens.interop.candidate_batches import explain_batch
     from gplens.verification import verify
 
 __version__ = _VERSION
@@ -53,6 +54,7 @@ __all__ = [
     "datasets",
     "estimators",
     "explain",
+    "explain_batch",
     "kernels",
     "links",
     "means",
@@ -65,7 +67,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """gplens.batch, .captum, .estimators, .plots, .shap and .verify, loaded on first use: they need other packages."""
+    """gplens.batch, .captum, .estimators, .explain_batch, .plots, .shap, .verify: loaded on first use, with others."""
+    if name == "explain_batch":
+        return _import_module("gplens.interop.candidate_batches").explain_batch
     if name == "verify":
         return _import_module("gplens.verification").verify
     if name not in ("batch", "captum", "estimators", "plots", "shap"):

@@ -17,6 +17,7 @@ from gplens.baselines import Baseline, as_baseline
 from gplens.baselines.given import check_keyword
 from gplens.display.progress import check_progress, showing
 from gplens.expectations.expectation import Expectation
+from gplens.explanation.channels_of_paths import channels_of_paths, check_channels
 from gplens.explanation.interrupted import Interrupted
 from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
@@ -69,6 +70,7 @@ def explain(
     tolerance: float | None = None,
     uncertainty: Uncertainty | bool | None = None,
     support: bool | None = None,
+    channels: bool | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -79,7 +81,8 @@ def explain(
 
     Args:
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
-            gplens.Functions; or what gplens.read(model) returned. It is left as it was.
+            gplens.Functions; an acquisition function of BoTorch, X being candidates; or what gplens.read(model)
+            returned. It is left as it was.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
         baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. An
             estimator of gplens has one of its own, a few training rows that stand for all; no other model has.
@@ -98,6 +101,9 @@ def explain(
             the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
             as much as the attributions of the paths on which it is low. If None, three points of a few paths are
             looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
+        channels: whether `explanation.channels` is computed: what of each attribution comes through the mean and what
+            through the variance of the latent functions, exploitation and exploration of an acquisition function. It
+            costs as much again as the attributions. If None, it is computed for acquisition functions alone.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
         progress: whether a bar shows the rows that are done, by tqdm. If None, it appears after two seconds, on a
@@ -138,9 +144,14 @@ def explain(
         baselines = baseline.rows(table.values)
         reading, likelihood, seen = _read(model, likelihood, table.values, baselines)
         table.check_columns(f"the {reading.model}", reading.columns)
+        _check_target(reading, target)
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
+        if channels is None:
+            channels = reading.acquisition is not None and reading.remark is None
+        if channels:
+            check_channels(question)
         if uncertainty is True:
             uncertainty = automatic_request(question, len(names), baselines.shape[1])
         request = _request(uncertainty or None, grouped=bool(groups) and sets is None)
@@ -156,6 +167,7 @@ def explain(
         with showing(len(table.values), progress) as advance:
             answer = work.run(table.values, baselines, advance)
         attribution, spread, trust, stopped = answer.attribution, answer.spread, None, answer.interrupt
+        split = None
         done = answer.done
         at = (table.values[:done], baselines if len(baselines) == 1 else baselines[:done])
         try:
@@ -164,8 +176,10 @@ def explain(
                 spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
             if support:
                 trust = support_of_paths(question, rule, work.integrate, *at, background, answer.finished)
-            elif support is None:
+            elif support is None and reading.acquisition is None:
                 warn_of_low_support(question.process, *at, seen if question.process is reading.process else None)
+            if channels and stopped is None:
+                split = channels_of_paths(question, rule, *at, background, attribution.integral.values)
         except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
             stopped = interrupt
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
@@ -175,7 +189,8 @@ def explain(
     if output_names is None:
         spread = None if spread is None else spread.squeezed()
         trust = None if trust is None else trust.squeezed()
-    explanation = replace(explanation, spread=spread if sets is None else None, support=trust)
+        split = None if split is None else split.squeezed()
+    explanation = replace(explanation, spread=spread if sets is None else None, support=trust, channels=split)
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     explanation = explanation if groups is None else explanation.group(groups)
@@ -224,6 +239,14 @@ def _read(
             f"{cause} If the model has changed since it was read, call gplens.read(model) again."
         ) from cause
     return compared, compared.likelihood, at
+
+
+def _check_target(reading: Reading, target: Target) -> None:
+    if reading.acquisition is not None and not isinstance(target, Response):
+        raise ValueError(
+            f"expected no target= for {reading.acquisition}, got {target!r}: an acquisition function is what is "
+            "explained. Explain its model with that target: gplens.explain(acquisition.model, ...)."
+        )
 
 
 def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:
@@ -310,7 +333,7 @@ def _provenance(
     return Provenance(
         model=reading.model,
         likelihood=None if likelihood is None else likelihood.name,
-        target=repr(target),
+        target=reading.acquisition or repr(target),
         baseline=repr(baseline),
         rule=repr(rule),
         tolerance=tolerance,
@@ -318,6 +341,7 @@ def _provenance(
         notes=reading.notes,
         version=VERSION,
         output=_single_output(likelihood, target),
+        remark=reading.remark,
     )
 
 

@@ -54,6 +54,8 @@ def _columns(e: Explanation, level: float) -> dict[str, Any]:
     for name in ("std", "std_error", "error", "standard_error"):
         if (values := getattr(e, name)) is not None:
             columns[name] = values.flatten().numpy()
+    for name, part in ({} if e.channels is None else e.channels).items():
+        columns[f"channel {name}"] = part.flatten().numpy()
     if e.spread is not None and e.spread.has_interval:
         bounds = (*e.interval(level), e.probability_positive())
         for name, values in zip(("lower", "upper", "probability_positive"), bounds, strict=True):

@@ -16,6 +16,7 @@ def describe_html(explanation: Explanation) -> str:
     inputs = f"{count:,} input{'' if count == 1 else 's'}, relative to {baseline_text(e.provenance.baseline)}"
     tables = [_table(e, row) for row in range(min(ROWS, count))]
     notes = [] if count == 0 else [quality(e)]
+    notes += [] if e.provenance.remark is None else [e.provenance.remark]
     if count > ROWS:
         notes.insert(0, f"{count - ROWS:,} more inputs; explanation[i] shows one")
     return card(f"Explanation: {title}", [], [Table(inputs, []), *tables], notes)
@@ -32,6 +33,9 @@ def _table(e: Explanation, row: int) -> Table:
         given = float(e.inputs[row, group[0]]) if len(group) == 1 else float("nan")
         low, high = (None if part is None else float(part[0, i]) for part in (shown.low, shown.high))
         text = with_deviation(values[i], shown.deviation(0, i), places)
+        if e.channels is not None:
+            parts = ((name, float(of_output(part, j)[row, group].sum())) for name, part in e.channels.items())
+            text += " = " + ", ".join(f"{aligned(part, places, sign=True)} {name}" for name, part in parts)
         entries.append(Entry(names[i], "" if given != given else number(given), text, values[i], low, high))
     start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
     digits, name = decimals(max(abs(start), abs(end))), output_name(e, j)

@@ -26,7 +26,7 @@ def describe(explanation: Explanation) -> str:
         return head
     tables = [_table(e, i, _shown_output(e, i)) for i in range(min(ROWS, len(e)))]
     more = f"... {len(e) - ROWS} more inputs; explanation[i] shows one" if len(e) > ROWS else ""
-    path = "" if p.path is None else f"  {p.path}"
+    path = "\n".join(f"  {text}" for text in (p.path, p.remark) if text is not None)
     support = "" if e.support is None else f"  {e.support.describe()}"
     return "\n".join(part for part in (head, *tables, more, _background(e), quality(e), support, path) if part)
 
@@ -50,11 +50,19 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
         value, given = float(values[k]), _given(e, i, k)
         bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / largest)
         deviation = "" if e.std is None else f" +- {float(e.std[(*at, k)]):<9.3g}"
-        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}{deviation}  {bar}".rstrip())
+        parts = _parts(e, (*at, k))
+        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}{deviation}{parts}  {bar}".rstrip())
     if len(order) > FEATURES:
         rest = float(values[order[FEATURES:]].sum())
         lines.append(f"    {_count(len(order) - FEATURES, 'other feature')}: {rest:+.5g}")
     return "\n".join(lines)
+
+
+def _parts(e: Explanation, at: tuple[int, ...]) -> str:
+    """What of an attribution comes through each channel."""
+    if e.channels is None:
+        return ""
+    return " = " + " ".join(f"{float(part[at]):>+11.4g} {name}" for name, part in e.channels.items())
 
 
 def _given(e: Explanation, i: int, k: int) -> str:

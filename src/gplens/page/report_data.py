@@ -52,10 +52,16 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
         **_marks(part, level),
         **contrasts(part, level),
         "sizes": mean_sizes(part, level),
+        "channels": _channels(part),
         "level": level,
         "quality": _quality(e),
         "facts": _facts(e),
     }
+
+
+def _channels(part: Any) -> list[dict[str, Any]]:
+    """What of every attribution comes through each channel; none if they were not computed."""
+    return [{"name": name, "values": floats(values)} for name, values in (part.channels or {}).items()]
 
 
 def _support(part: Any) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def _facts(e: Any) -> list[tuple[str, str]]:
         ("baseline", p.baseline),
         ("rule", p.rule),
         ("tolerance", f"{p.tolerance:g}"),
-        ("gradients", p.gradients),
+        ("gradients", p.gradients if p.remark is None else p.remark),
         ("path", p.path or "straight in the features"),
         ("gplens", p.version),
         ("Python, PyTorch", f"{platform.python_version()}, {version('torch')}"),

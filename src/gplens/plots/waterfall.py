@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from gplens.display.marks import (
     Attributions,
@@ -27,6 +28,7 @@ from gplens.plots.canvas import (
     whiskers,
     write_title,
 )
+from gplens.plots.channel_bars import draw_parts, parts_of
 from gplens.plots.colours import GREY, ink, of_sign
 from gplens.plots.support_strip import STRIP, draw_support, strip_below
 
@@ -47,7 +49,8 @@ def waterfall(
     """One input: bars that lead from the baseline's prediction to the input's, the largest first.
 
     A whisker is the interval of the feature's own attribution, drawn from where its bar begins. If the explanation has
-    a `support`, a strip below shows it along the path.
+    `channels`, each bar is stacked of what comes through the mean and through the variance. If it has a `support`, a
+    strip below shows it along the path.
 
     Args:
         explanation: what `gplens.explain` returned.
@@ -73,7 +76,8 @@ def waterfall(
     shown = marks(e, j, [row], split(order, top), level)
     start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
     ax = axes_of(ax, 7.2, 0.7 + 0.3 * (len(shown.names) + 2) + (0 if e.support is None else STRIP + 0.3))
-    draw_steps(ax, shown, start, end, labels=["baseline", *step_labels(e, shown, row), "prediction"])
+    labels, parts = step_labels(e, shown, row), parts_of(e.channels, j, row, shown)
+    draw_steps(ax, shown, start, end, labels=["baseline", *labels, "prediction"], parts=parts)
     ax.set_xlabel(axis_label("prediction", unit))
     if e.support is not None:
         draw_support(strip_below(ax), e.support.along[row])
@@ -92,12 +96,26 @@ def step_labels(e: Attributions, shown: Marks, row: int) -> list[str]:
     return labels
 
 
-def draw_steps(ax: Axes, shown: Marks, start: float, end: float, *, labels: list[str]) -> None:
-    """The bars of the first input of some marks, between two rows that say where they start and end."""
+def draw_steps(
+    ax: Axes,
+    shown: Marks,
+    start: float,
+    end: float,
+    *,
+    labels: list[str],
+    parts: dict[str, NDArray[np.float64]] | None = None,
+) -> None:
+    """The bars of the first input of some marks, between two rows that say where they start and end.
+
+    With `parts` of the values by channel, each bar is stacked of them.
+    """
     values = shown.values[0]
     ends = start + np.cumsum(values)
     begins, y = np.concatenate([[start], ends[:-1]]), np.arange(1.0, len(values) + 1)
-    ax.barh(y, values, left=begins, height=BAR, color=[of_sign(value) for value in values], zorder=2)
+    if parts is None:
+        ax.barh(y, values, left=begins, height=BAR, color=[of_sign(value) for value in values], zorder=2)
+    else:
+        draw_parts(ax, y, begins, parts, BAR)
     zero = values == 0
     ax.vlines(begins[zero], y[zero] - BAR / 2, y[zero] + BAR / 2, color=GREY, linewidth=1.5, zorder=2)
     turns = np.concatenate([[start], ends])

@@ -34,6 +34,7 @@ export class ReportRows {
     for (const name of ["contrasts", "sizes"]) {
       this[name] = report[name] ? { low: decodeFloats(report[name].low), high: decodeFloats(report[name].high) } : null;
     }
+    this.channels = report.channels.map(({ name, values }) => ({ name, values: decodeFloats(values) }));
     this.inputs = new Table(report.inputs, d);
     this.origin = report.origin ? new Table(report.origin, d) : null;
   }
@@ -88,12 +89,19 @@ export class ReportRows {
     return this.sizes && Number.isFinite(this.sizes.low[at]) ? { low: this.sizes.low[at], high: this.sizes.high[at] } : null;
   }
 
+  /** What of an attribution comes through each channel, as a text; "" if that is not known (11.1). */
+  parts(row, output, k) {
+    const at = (row * this.outputs.length + output) * this.features.length + k;
+    const texts = this.channels.map(({ name, values }) => `${name} ${values[at] > 0 ? "+" : ""}${numberText(values[at])}`);
+    return texts.length ? ` (${texts.join(", ")})` : "";
+  }
+
   /** The bars of a row: of an output, or of the contrast with another one. */
   bars(row, output, against = null) {
     return this.features.map((name, k) => {
       const entry = this.inputs.text(row, k), label = entry === "" ? name : `${isolated(name)} = ${isolated(entry)}`;
       const mark = this.mark(row, output, k);
-      if (against === null) return { name, label, ...mark };
+      if (against === null) return { name, label: label + this.parts(row, output, k), ...mark };
       return { name, label, value: mark.value - this.mark(row, against, k).value, ...this.contrastEnds(row, output, against, k) };
     });
   }

@@ -1,0 +1,92 @@
+"""A process whose paths are cut where a target has kinks (MATH 4.9b, 10.9)."""
+
+from collections.abc import Callable
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.lines.line import Line
+from gplens.lines.pairs import Pairs, SplitPairs
+from gplens.processes.crossings import Levels
+from gplens.processes.process import Marginals, Process, Sources
+
+Places = Callable[[Line], Float[Tensor, "b k"]]
+GRADES = 16
+"""Powers of four, down to 2e-10 of a path."""
+
+
+@final
+class Cut(Process):
+    """The same latent functions, with paths that are cut in more places.
+
+    Args:
+        base: the latent functions.
+        places: where each line is cut, as t from 0 to 1; NaN fills up shorter rows.
+        most: the most places of a line that it is cut at.
+        held: numbers that a target holds for each node, for which blocks of rows leave room.
+    """
+
+    def __init__(self, base: Process, places: Places, most: int, held: int = 0) -> None:
+        self.base, self.places, self.most, self.held = base, places, most, held
+
+    @staticmethod
+    def at_levels(base: Process, levels: Levels, held: int) -> "Cut":
+        """Where functions of x cross thresholds, each at most twice: a path may turn."""
+        return Cut(base, levels.crossings, 2 * sum(len(thresholds) for thresholds in levels.thresholds), held)
+
+    @staticmethod
+    def graded(base: Process) -> "Cut":
+        """Ever finer towards the baseline, where the logarithm of an improvement over it has a singularity."""
+        grades = 4.0 ** -torch.arange(1, GRADES + 1, dtype=torch.float64)
+        return Cut(base, lambda line: grades.expand(len(line.d), -1), GRADES)
+
+    @property
+    def latents(self) -> int:
+        return self.base.latents
+
+    @property
+    def features(self) -> int:
+        return self.base.features
+
+    @property
+    def autograd(self) -> bool:
+        return self.base.autograd
+
+    @property
+    def smooth(self) -> bool:
+        return self.base.smooth
+
+    @property
+    def paths(self) -> int:
+        return self.base.paths
+
+    @property
+    def width(self) -> int:
+        return self.base.width + self.held
+
+    @property
+    def cuts(self) -> int:
+        return self.base.cuts + self.most
+
+    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
+        return torch.cat([self.base.kinks(line), self.places(line)], dim=1)
+
+    def along(self, line: Line) -> Marginals:
+        return self.base.along(line)
+
+    def length(self, line: Line) -> Float[Tensor, " b"]:
+        return self.base.length(line)
+
+    def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
+        return self.base.pairs(left, right, latent)
+
+    def split_pairs(self, line: Line, latent: int) -> SplitPairs:
+        return self.base.split_pairs(line, latent)
+
+    def select(self, latents: tuple[int, ...]) -> Process:
+        return Cut(self.base.select(latents), self.places, self.most, self.held)
+
+    def sources(self) -> Sources | None:
+        return self.base.sources()

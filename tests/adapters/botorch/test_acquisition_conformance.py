@@ -1,0 +1,101 @@
+"""Every acquisition function of BoTorch that is listed, against its own values and Captum on its own forward()."""
+
+import warnings
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from acquisition_zoo import CANDIDATES, EVERY_ACQUISITION, INCUMBENT, AcquisitionCase
+from captum.attr import IntegratedGradients
+from torch import Tensor
+
+import gplens
+
+STEPS = 512
+NEAR = 10.0 ** -torch.arange(1, 9).double()
+"""Distances from a kink, in parts of the path, at which the oracle's path is divided if the kink is soft."""
+
+
+@cache
+def built(case: AcquisitionCase) -> Any:
+    with warnings.catch_warnings(action="ignore"):  # of classes whose logarithms are recommended
+        return case.build()
+
+
+@cache
+def explained(case: AcquisitionCase) -> gplens.Explanation:
+    return gplens.explain(built(case), CANDIDATES, baseline=INCUMBENT, tolerance=case.tolerance)
+
+
+def values(acquisition: Any, X: Tensor) -> Tensor:
+    with torch.no_grad():
+        return acquisition(X[:, None])
+
+
+def objectives(acquisition: Any, X: Tensor) -> Tensor:
+    """The objective of every sample less the best one, by the host: (points, samples)."""
+    with torch.no_grad():
+        y = acquisition._get_samples_and_objectives(X[:, None])[1] - acquisition.best_f
+    return y.movedim(0, -1).reshape(len(X), -1)
+
+
+def places(case: AcquisitionCase, x: Tensor) -> list[float]:
+    """Where the path of the oracle is divided: at kinks, found by bisection of the host's own samples."""
+    if case.kinks is None:
+        return [0.0, 1.0]
+    t = torch.linspace(0, 1, 401).double()
+    above = objectives(built(case), INCUMBENT + t[:, None] * (x - INCUMBENT)) > 0
+    piece, sample = (above[1:] != above[:-1]).nonzero(as_tuple=True)
+    low, high, rising = t[piece], t[piece + 1], above[piece + 1, sample]
+    for _ in range(45):
+        middle = (low + high) / 2
+        y = objectives(built(case), INCUMBENT + middle[:, None] * (x - INCUMBENT))
+        right = (y[torch.arange(len(sample)), sample] > 0) == rising
+        low, high = torch.where(right, low, middle), torch.where(right, middle, high)
+    near = torch.cat([-NEAR, torch.zeros(1), NEAR]) if case.kinks else torch.zeros(1)
+    inside = (high[:, None] + near).flatten()
+    return [0.0, *inside[(inside > 0) & (inside < 1)].sort().values.tolist(), 1.0]
+
+
+def captum(case: AcquisitionCase, x: Tensor) -> Tensor:
+    """Integrated Gradients by Captum, 512 Gauss-Legendre steps on every part of the path."""
+    attribution, parts = IntegratedGradients(lambda X: built(case)(X[:, None])), places(case, x)
+    t = torch.tensor(parts).double()
+    points = INCUMBENT + t[:, None] * (x - INCUMBENT)
+    total = torch.zeros_like(x)
+    for begin, end in zip(points[:-1].split(8), points[1:].split(8), strict=True):
+        total += attribution.attribute(end, begin, n_steps=STEPS, method="gausslegendre").sum(0)
+    return total
+
+
+@pytest.mark.parametrize("case", EVERY_ACQUISITION, ids=repr)
+def test_attributions_add_up_to_the_change_of_the_acquisition_function(case: AcquisitionCase) -> None:
+    e = explained(case)
+    end, start = values(built(case), CANDIDATES), values(built(case), INCUMBENT[None])
+    size = (end - start).abs().max() + end.abs().max()
+    assert bool(e.converged.all())
+    assert (e.prediction - end).abs().max() <= 1e-8 * size
+    assert (e.values.sum(1) - (end - start)).abs().max() <= 1e-8 * size
+
+
+@pytest.mark.parametrize("case", EVERY_ACQUISITION, ids=repr)
+def test_attributions_are_those_of_captum(case: AcquisitionCase) -> None:
+    e = explained(case)
+    oracle = torch.stack([captum(case, x) for x in CANDIDATES])
+    assert (e.values - oracle).abs().max() <= 1e-6 * oracle.abs().max()
+
+
+@pytest.mark.parametrize("case", EVERY_ACQUISITION, ids=repr)
+def test_channels_add_up_and_autograd_is_said(case: AcquisitionCase) -> None:
+    e = explained(case)
+    assert type(built(case)).__name__ in repr(e)
+    if not case.closed:
+        assert e.channels is None
+        assert e.provenance.gradients == "autograd"
+        assert "autograd" in repr(e)
+        return
+    assert e.channels is not None
+    total = sum(e.channels.values())
+    assert (total - e.values).abs().max() <= 1e-14 * max(part.abs().max() for part in e.channels.values())
+    assert "autograd" not in repr(e)
