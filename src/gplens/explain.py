@@ -17,6 +17,7 @@ from gplens.baselines import Baseline, as_baseline
 from gplens.baselines.given import check_keyword
 from gplens.display.progress import check_progress, showing
 from gplens.expectations.expectation import Expectation
+from gplens.explanation.declared_categories import declared_blocks, with_blocks
 from gplens.explanation.interrupted import Interrupted
 from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
@@ -25,9 +26,11 @@ from gplens.explanation.selection import Outputs, group_columns, output_indices
 from gplens.explanation.support_of_paths import support_of_paths
 from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
+from gplens.lines.switches import Switches
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
+from gplens.paths.category_paths import switches_between, switches_of
 from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Question, Rule
 from gplens.processes.process import Process
@@ -68,13 +71,15 @@ def explain(
     tolerance: float | None = None,
     uncertainty: Uncertainty | bool | None = None,
     support: bool | None = None,
+    categories: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Explanation:
     """Integrated Gradients of a Gaussian process: which feature moved the prediction, and by how much.
 
-    IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1).
+    IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1). At t every category is switched with probability t
+    (10.1): where only categories change, that is the Shapley value.
 
     Args:
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
@@ -97,6 +102,9 @@ def explain(
             the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
             as much as the attributions of the paths on which it is low. If None, three points of a few paths are
             looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
+        categories: columns without values in between, which paths switch at once (MATH 10): names of columns, or blocks
+            of columns under one name, {"colour": ["colour_red", "colour_blue"]}. Categories and tasks that the kernel
+            of a model tells apart are found without it.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
         progress: whether a bar shows the rows that are done, by tqdm. If None, it appears after two seconds, on a
@@ -123,16 +131,21 @@ def explain(
     table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
+    declared, groups = declared_blocks(names, categories), with_blocks(groups, categories)
     grouped = None if groups is None else group_columns(names, groups)  # a mistake is found before the work
     sets = None if encoder is None or not encoder.sums else sets_of(encoder.blocks, grouped)
     summed = list(grouped.values()) if sets is None and grouped is not None else sets
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
-        reading, likelihood = _read(model, likelihood, table.values, baselines)
+        if encoder is not None:
+            declared = [[i for column in block for i in encoder.blocks[column]] for block in declared]
+        reading, likelihood, switches = _read(model, likelihood, table.values, baselines, declared)
         table.check_columns(f"the {reading.model}", reading.columns)
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
+        inputs = names if encoder is None else encoder.inputs
+        question = replace(question, switches=switches_between(switches, table.values, baselines, inputs))
         if uncertainty is True:
             uncertainty = automatic_request(question, len(names), baselines.shape[1])
         request = _request(uncertainty or None, grouped=bool(groups) and sets is None)
@@ -157,12 +170,11 @@ def explain(
             if support:
                 trust = support_of_paths(question, rule, work.integrate, *at, background, answer.finished)
             elif support is None:
-                warn_of_low_support(question.process, *at)
+                warn_of_low_support(question.process, *_with_own_categories(question, *at))
         except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
             stopped = interrupt
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
-    inputs = names if encoder is None else encoder.inputs
     explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
     if output_names is None:
         spread = None if spread is None else spread.squeezed()
@@ -191,27 +203,43 @@ def _default_baseline(model: Any) -> Baseline | None:
 
 
 def _read(
-    model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
-) -> tuple[Reading, Likelihood | None]:
-    """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
+    model: Any,
+    likelihood: Any,
+    X: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    declared: list[list[int]],
+) -> tuple[Reading, Likelihood | None, Switches | None]:
+    """The model as it was read, compared with the live one at inputs, baselines and half-way points of this call.
+
+    Half-way points have the categories of their inputs. Returns its likelihood and its categories too.
+    """
     most, every_baseline = CHECKED_AGAIN if isinstance(model, Reading) else CHECKED, baselines.flatten(0, 1)
     rows = _telling(X, most)
-    half_way = (X[rows] + (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0])) / 2
-    points = torch.cat([X[rows], every_baseline[_telling(every_baseline, most)], half_way])
+    points = torch.cat([X[rows], every_baseline[_telling(every_baseline, most)]])
     if isinstance(model, Reading):
         reading = model if likelihood is None else with_likelihood(model, likelihood)
     else:
         reading = read(model, likelihood, points=points)
     check_columns(reading.process.features, X)
+    switches = switches_of(reading.process, declared)
+    starts = (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0]).expand_as(X[rows])
+    half_way = (X[rows] + (starts if switches is None else switches.held(starts, X[rows]))) / 2
     try:
-        compared = reading.compared(points)
+        compared = reading.compared(torch.cat([points, half_way]))
     except (ValueError, ArithmeticError) as cause:
         if not isinstance(model, Reading):
             raise
         raise ValueError(
             f"{cause} If the model has changed since it was read, call gplens.read(model) again."
         ) from cause
-    return compared, compared.likelihood
+    return compared, compared.likelihood, switches
+
+
+def _with_own_categories(
+    question: Question, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]:
+    """The same paths without their changes of categories."""
+    return X, baselines if question.switches is None else question.switches.held(baselines, X[:, None])
 
 
 def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.expectations.expectation import Expectation
+from gplens.lines.switches import Switches
 from gplens.paths.nested import nested_rule
 from gplens.paths.panels import Panels, ratio
 from gplens.processes.process import CUTS, Process
@@ -23,6 +24,8 @@ class Question:
     expectation: Expectation
     outputs: tuple[int, ...]
     tolerance: float
+    switches: Switches | None = None
+    """Blocks of columns that paths switch at once (10.1); None if all columns are numbers."""
 
 
 class KeptNodes(ABC):

@@ -27,6 +27,8 @@ class AffineMap:
     W: Float[Tensor, "d e"]
     apply: Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
     """x -> x'."""
+    blocks: tuple[tuple[int, ...], ...] = ()
+    """Columns of x that change at once, such as one-hot blocks: x' is affine in the others while these stay."""
 
     def __call__(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
         """x'."""
@@ -39,7 +41,12 @@ class AffineMap:
 
     def then(self, following: "AffineMap") -> "AffineMap":
         """This map followed by another one."""
-        return AffineMap(self.W @ following.W, lambda x: following(self(x)))
+        behind = tuple(self._behind(block) for block in following.blocks)
+        return AffineMap(self.W @ following.W, lambda x: following(self(x)), self.blocks + behind)
+
+    def _behind(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """The columns of x that columns of x' are made of."""
+        return tuple((self.W[:, list(columns)] != 0).any(1).nonzero()[:, 0].tolist())
 
     @staticmethod
     def linear(W: Float[Tensor, "d e"], centre: Float[Tensor, " d"] | None = None) -> "AffineMap":
