@@ -23,6 +23,7 @@ from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
+from gplens.explanation.support import Support
 from gplens.explanation.support_of_paths import support_of_paths
 from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
@@ -30,9 +31,10 @@ from gplens.lines.switches import Switches
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
-from gplens.paths.category_paths import switches_between, switches_of
+from gplens.paths.category_paths import switches_of, switching
 from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Question, Rule
+from gplens.processes.category_blocks import rounded_columns
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
@@ -41,7 +43,9 @@ from gplens.uncertainty.backgrounds import check_background
 from gplens.uncertainty.default_request import automatic_request
 from gplens.uncertainty.portions import Work
 from gplens.uncertainty.requests import Samples, Uncertainty
+from gplens.uncertainty.share_coordinates import ShareCoordinates
 from gplens.uncertainty.sums import check_sums
+from gplens.uncertainty.switch_spreads import check_switch_request
 
 __all__ = ["explain"]
 
@@ -145,16 +149,19 @@ def explain(
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
         inputs = names if encoder is None else encoder.inputs
-        question = replace(question, switches=switches_between(switches, table.values, baselines, inputs))
+        question = switching(question, switches, table.values, baselines, inputs)
         if uncertainty is True:
             uncertainty = automatic_request(question, len(names), baselines.shape[1])
+        if question.switches is not None and grouped is not None and sets is None:
+            sets = list(grouped.values())
         request = _request(uncertainty or None, grouped=bool(groups) and sets is None)
+        shares = ShareCoordinates.of(question, sets)
         together = request if isinstance(request, Samples) and request.across_rows else None
         if together is not None:
-            check_across_rows(question)
+            check_across_rows(shares.question)
             request = each_row_alone(question, together)
         if request is not None:
-            check_request(question, request) if sets is None else check_sums(question, request, sets)
+            _check_request(shares, request)
             check_background(question, request, baselines.shape[1])
         background = Background(baseline.weights, summed)
         work = Work(question, rule, request, sets, background)
@@ -165,10 +172,11 @@ def explain(
         at = (table.values[:done], baselines if len(baselines) == 1 else baselines[:done])
         try:
             if together is not None and spread is not None and stopped is None:
-                draws = draw_across_rows(question, together, *at, background.shares, attribution.integral.values, sets)
+                points, values = map(shares.points, at), shares.values(attribution.integral.values)
+                draws = draw_across_rows(shares.question, together, *points, background.shares, values, shares.sets)
                 spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
             if support:
-                trust = support_of_paths(question, rule, work.integrate, *at, background, answer.finished)
+                trust = _support(shares, rule, work, *at, answer.finished)
             elif support is None:
                 warn_of_low_support(question.process, *_with_own_categories(question, *at))
         except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
@@ -211,7 +219,8 @@ def _read(
 ) -> tuple[Reading, Likelihood | None, Switches | None]:
     """The model as it was read, compared with the live one at inputs, baselines and half-way points of this call.
 
-    Half-way points have the categories of their inputs. Returns its likelihood and its categories too.
+    Half-way points have the categories and rounded numbers of their inputs. The second and third result are the
+    likelihood and the categories of the model.
     """
     most, every_baseline = CHECKED_AGAIN if isinstance(model, Reading) else CHECKED, baselines.flatten(0, 1)
     rows = _telling(X, most)
@@ -223,7 +232,8 @@ def _read(
     check_columns(reading.process.features, X)
     switches = switches_of(reading.process, declared)
     starts = (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0]).expand_as(X[rows])
-    half_way = (X[rows] + (starts if switches is None else switches.held(starts, X[rows]))) / 2
+    still = switches_of(reading.process, [*declared, *([k] for k in rounded_columns(reading.process))])
+    half_way = (X[rows] + (starts if still is None else still.held(starts, X[rows]))) / 2
     try:
         compared = reading.compared(torch.cat([points, half_way]))
     except (ValueError, ArithmeticError) as cause:
@@ -233,6 +243,40 @@ def _read(
             f"{cause} If the model has changed since it was read, call gplens.read(model) again."
         ) from cause
     return compared, compared.likelihood, switches
+
+
+def _check_request(shares: ShareCoordinates, request: Uncertainty) -> None:
+    """Refuse error bars that cannot be computed."""
+    if shares.question.switches is not None:
+        check_switch_request(shares.question, request)
+    elif shares.sets is None:
+        check_request(shares.question, request)
+    else:
+        check_sums(shares.question, request, shares.sets)
+
+
+def _support(
+    shares: ShareCoordinates,
+    rule: Rule,
+    work: Work,
+    X: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    attribution: Attribution,
+) -> Support:
+    """The support along the paths, in numbers and shares of categories if paths change some."""
+    if shares.question.switches is not None:
+        raise ValueError(
+            "expected paths that change no category for support=True, or a target that is linear in the latent "
+            "function of a model whose kernel is a product over its categories, got others; give each input a baseline "
+            "with its own categories, or leave support=True out."
+        )
+    values = shares.values(attribution.integral.values)
+    attribution = replace(attribution, integral=replace(attribution.integral, values=values))
+    points = shares.points(X), shares.points(baselines)
+    trust = support_of_paths(shares.question, rule, work.integrate, *points, work.background, attribution)
+    assert trust.prior_part is not None
+    prior = shares.summed(trust.prior_part)
+    return replace(trust, prior_part=prior, data_part=shares.summed(values) - prior)
 
 
 def _with_own_categories(

@@ -2,86 +2,19 @@
 
 import warnings
 from collections.abc import Callable
-from functools import cache
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from botorch.models import MixedSingleTaskGP, MultiTaskGP
-from torch import Tensor
 
 import gplens
+from category_models import X_MIXED, X_TASKS, by_definition, categorical, mean_of, mixed, scattered, tasks
 from gplens.links import Identity
 from messages import naming
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # torch, for tasks
-Function = Callable[[np.ndarray], np.ndarray]
-STEP = 1e-5
-
-
-def scattered(numbers: int, levels: list[int], count: int, seed: int) -> Tensor:
-    g = torch.Generator().manual_seed(seed)
-    columns = [torch.randint(size, (count, 1), generator=g) for size in levels]
-    return torch.cat([torch.rand(count, numbers, generator=g, dtype=torch.float64), *columns], dim=1).double()
-
-
-@cache
-def mixed() -> MixedSingleTaskGP:
-    """Two numbers and two categories, with the lengthscales that BoTorch starts from."""
-    X = scattered(2, [3, 4], 30, 0)
-    Y = torch.sin(3 * X[:, :1]) + X[:, 2:3] * X[:, 1:2] + (X[:, 3:] == 2)
-    return MixedSingleTaskGP(X, Y, cat_dims=[2, 3]).eval()
-
-
-@cache
-def tasks() -> MultiTaskGP:
-    torch.manual_seed(0)  # the correlations of tasks start at random
-    X = scattered(2, [3], 30, 1)
-    Y = torch.sin(4 * X[:, :1]) + X[:, 1:2] * (1 + X[:, 2:])
-    return MultiTaskGP(X, Y, task_feature=2).eval()
-
-
-def mean_of(model: Any) -> Function:
-    def mean(x: np.ndarray) -> np.ndarray:
-        with torch.no_grad(), warnings.catch_warnings(action="ignore"):
-            return model.posterior(torch.as_tensor(x)).mean[..., 0].numpy()
-
-    return mean
-
-
-def switched(
-    x0: np.ndarray, x: np.ndarray, categories: list[int], S: tuple[bool, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Begin and end of the line on which the categories S are switched."""
-    begin, end = x0.copy(), x.copy()
-    for column, inside in zip(categories, S, strict=True):
-        begin[column] = end[column] = x[column] if inside else x0[column]
-    return begin, end
-
-
-def by_definition(T: Function, x0: np.ndarray, x: np.ndarray, categories: list[int]) -> np.ndarray:
-    """(10.1) and (10.2), term by term, with central differences and 40 nodes of Gauss and Legendre."""
-    changed = [j for j in categories if x0[j] != x[j]]
-    nodes, weights = np.polynomial.legendre.leggauss(40)
-    t, w, total = (nodes + 1) / 2, weights / 2, np.zeros(len(x))
-    for S in product([False, True], repeat=len(changed)):
-        begin, end = switched(x0, x, changed, S)
-        at, s, c = begin + t[:, None] * (end - begin), sum(S), len(S)
-        for k in np.flatnonzero(end != begin):
-            step = np.eye(len(x))[k] * STEP
-            slopes = (T(at + step) - T(at - step)) / (2 * STEP)
-            total[k] += (x - x0)[k] * (w * t**s * (1 - t) ** (c - s) * slopes).sum()
-        values = T(at)
-        for j, inside in zip(changed, S, strict=True):
-            others = s - inside
-            total[j] += (1 if inside else -1) * (w * t**others * (1 - t) ** (c - 1 - others) * values).sum()
-    return total
-
-
-X_MIXED = np.array([[0.9, 0.2, 1.0, 2.0], [0.1, 0.7, 0.0, 3.0], [0.5, 0.5, 2.0, 0.0]])
-X_TASKS = np.array([[0.9, 0.2, 1.0], [0.1, 0.7, 2.0], [0.4, 0.6, 0.0]])
 
 
 @pytest.mark.parametrize(
@@ -98,13 +31,6 @@ def test_the_definition_term_by_term(
     np.testing.assert_allclose(explanation.values.numpy(), truth, atol=2e-7)
     np.testing.assert_allclose(explanation.values.sum(1).numpy(), T(X) - T(x0[None]), atol=1e-8)
     assert bool(explanation.converged.all())
-
-
-@cache
-def categorical() -> MixedSingleTaskGP:
-    X = scattered(0, [3, 4, 2, 3], 40, 2)
-    Y = (X[:, :1] == 1) * 2.0 + (X[:, 1:2] == X[:, 3:]) * 1.5 - X[:, 2:3] * X[:, :1]
-    return MixedSingleTaskGP(X, Y.double(), cat_dims=[0, 1, 2, 3]).eval()
 
 
 CATEGORIES = np.array([[1.0, 2.0, 1.0, 2.0], [2.0, 0.0, 1.0, 1.0], [0.0, 3.0, 0.0, 1.0]])

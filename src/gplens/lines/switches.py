@@ -19,12 +19,12 @@ class Switches:
 
     blocks: tuple[tuple[int, ...], ...]
 
-    def changed(self, x0: Float[Tensor, "*#b d"], x: Float[Tensor, "*b d"]) -> Bool[Tensor, "*b j"]:
-        """Whether each block differs between the ends of paths."""
+    def changed(self, x0: Float[Tensor, "*starts d"], x: Float[Tensor, "*ends d"]) -> Bool[Tensor, "*paths j"]:
+        """Whether each block differs between the ends of paths, whose axes broadcast."""
         different = x0 != x
         return torch.stack([different[..., list(block)].any(-1) for block in self.blocks], dim=-1)
 
-    def held(self, x0: Float[Tensor, "*#b d"], x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+    def held(self, x0: Float[Tensor, "*starts d"], x: Float[Tensor, "*ends d"]) -> Float[Tensor, "*paths d"]:
         """x0 with the blocks of x: what is left of a path that changes its numbers alone."""
         held = x0.expand(torch.broadcast_shapes(x0.shape, x.shape)).clone()
         columns = self.columns

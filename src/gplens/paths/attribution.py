@@ -13,6 +13,7 @@ from gplens.paths.averaging import Background
 from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.share_gradient import ShareGradient
 from gplens.paths.switching import SwitchingGradient
 from gplens.paths.threads import balanced, in_order
 
@@ -112,7 +113,8 @@ def _integrated(
     if question.switches is None or changed is None or not bool(changed.any()):
         gradient = PathGradient(question, x0, x, scratch)
     elif bool(changed.all()):
-        gradient = SwitchingGradient(question, question.switches, x0, x, scratch)
+        kind = SwitchingGradient if question.shares is None else ShareGradient
+        gradient = kind(question, x0, x, scratch)
     else:
         return _merged(question, rule, x, x0.expand_as(x), changed, scratch)
     return Attribution(rule.integrate(gradient, question.tolerance), gradient.start, gradient.end)

@@ -24,6 +24,15 @@ def category_blocks(process: Process) -> Blocks:
     return joined_blocks(_blocks(process))
 
 
+def rounded_columns(process: Process) -> list[int]:
+    """Columns that the host rounds, so that it agrees with the process at whole numbers only."""
+    if isinstance(process, Transformed):
+        return [*process.map.rounded]
+    if isinstance(process, Stack):
+        return [column for part in process.parts for column in rounded_columns(part)]
+    return rounded_columns(process.base) if isinstance(process, Mix) else []
+
+
 def joined_blocks(blocks: Iterable[Iterable[int]]) -> Blocks:
     """Blocks that share a column are one block."""
     joined: list[set[int]] = []

@@ -25,7 +25,6 @@ from botorch.models.transforms.input import (
     InteractionFeatures,
     Log10,
     Normalize,
-    OneHotToNumeric,
     Round,
     Warp,
 )
@@ -52,17 +51,17 @@ def model(**parts: Any) -> SingleTaskGP:
 @pytest.mark.parametrize(
     ("transform", "words"),
     [
-        (lambda: Round(integer_indices=[0]), "Round.*staircase"),
+        (lambda: Round(integer_indices=[0], approximate=True), "Round.*staircase"),
+        (lambda: Round(integer_indices=[0]), "whole numbers"),
         (
-            lambda: ChainedInputTransform(a=Normalize(d=2), b=Round(integer_indices=[0])),
-            "Round.*fit the model on inputs that",
+            lambda: ChainedInputTransform(a=Round(integer_indices=[0]), b=Warp(d=2, indices=[1])),
+            "affine.*Round.*Warp",
         ),
         (lambda: AppendFeatures(torch.zeros(1, 1).double(), transform_on_train=True), "AppendFeatures"),
         (InteractionFeatures, "InteractionFeatures"),
         (lambda: InputPerturbation(torch.zeros(3, 2).double()), "InputPerturbation"),
-        (lambda: OneHotToNumeric(dim=2, categorical_features={0: 2}), "Normalize.*OneHotToNumeric"),
     ],
-    ids=["Round", "chain with Round", "AppendFeatures", "InteractionFeatures", "InputPerturbation", "OneHotToNumeric"],
+    ids=["smooth Round", "Round", "chain", "AppendFeatures", "InteractionFeatures", "InputPerturbation"],
 )
 def test_input_transforms(transform: Callable[[], InputTransform], words: str) -> None:
     subject = model(covar_module=MaternKernel(nu=2.5))
