@@ -17,7 +17,7 @@ from gplens.baselines import Baseline, as_baseline
 from gplens.baselines.given import check_keyword
 from gplens.display.progress import check_progress, showing
 from gplens.expectations.expectation import Expectation
-from gplens.explanation.declared_categories import declared_blocks, with_blocks
+from gplens.explanation.declared_categories import Categories, category_texts, declared_blocks, with_blocks
 from gplens.explanation.interrupted import Interrupted
 from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
@@ -75,7 +75,7 @@ def explain(
     tolerance: float | None = None,
     uncertainty: Uncertainty | bool | None = None,
     support: bool | None = None,
-    categories: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
+    categories: Categories | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -106,9 +106,9 @@ def explain(
             the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
             as much as the attributions of the paths on which it is low. If None, three points of a few paths are
             looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
-        categories: columns without values in between, which paths switch at once (MATH 10): names of columns, or blocks
-            of columns under one name, {"colour": ["colour_red", "colour_blue"]}. Categories and tasks that the kernel
-            of a model tells apart are found without it.
+        categories: columns without values in between, which paths switch at once (MATH 10): names of columns; names for
+            their codes, {"colour": {0: "red", 1: "blue"}}; or blocks of columns, {"colour": ["colour_red",
+            "colour_blue"]}. Categories and tasks that the kernel of a model tells apart are found without it.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
         progress: whether a bar shows the rows that are done, by tqdm. If None, it appears after two seconds, on a
@@ -143,6 +143,8 @@ def explain(
         baselines = baseline.rows(table.values)
         if encoder is not None:
             declared = [[i for column in block for i in encoder.blocks[column]] for block in declared]
+        for rows in (table.values, baselines.flatten(0, 1)) if encoder is None else ():
+            category_texts(names, names, categories, rows)  # a mistake is found before the work
         reading, likelihood, switches = _read(model, likelihood, table.values, baselines, declared)
         table.check_columns(f"the {reading.model}", reading.columns)
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
@@ -172,7 +174,8 @@ def explain(
         at = (table.values[:done], baselines if len(baselines) == 1 else baselines[:done])
         try:
             if together is not None and spread is not None and stopped is None:
-                points, values = map(shares.points, at), shares.values(attribution.integral.values)
+                points = shares.points(at[0]), shares.points(at[1])
+                values = shares.values(attribution.integral.values)
                 draws = draw_across_rows(shares.question, together, *points, background.shares, values, shares.sets)
                 spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
             if support:
@@ -191,6 +194,8 @@ def explain(
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     explanation = explanation if groups is None else explanation.group(groups)
+    if encoder is None:
+        explanation = _with_names_of_categories(explanation, names, categories, table.values, baselines)
     over_background = attribution.background_std
     if over_background is not None and output_names is None:
         over_background = over_background[:, 0]
@@ -243,6 +248,18 @@ def _read(
             f"{cause} If the model has changed since it was read, call gplens.read(model) again."
         ) from cause
     return compared, compared.likelihood, switches
+
+
+def _with_names_of_categories(
+    explanation: Explanation, names: tuple[str, ...], categories: Any, X: Tensor, baselines: Tensor
+) -> Explanation:
+    """With the names that the user gave to codes and blocks."""
+    inputs = category_texts(explanation.feature_names, names, categories, X)
+    if inputs is None:
+        return explanation
+    starts = baselines[0] if explanation.background else baselines[:, 0].expand(X.shape)
+    baseline = category_texts(explanation.feature_names, names, categories, starts)
+    return replace(explanation, labels=replace(explanation.labels, inputs=inputs, baseline=baseline))
 
 
 def _check_request(shares: ShareCoordinates, request: Uncertainty) -> None:

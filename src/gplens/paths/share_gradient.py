@@ -34,12 +34,20 @@ class ShareGradient(CategoryGradient):
         return Line(begin, end - begin, self.x.new_zeros(len(self.x), 0))
 
     @cached_property
-    def length(self) -> Float[Tensor, " b"]:
+    def _length(self) -> Float[Tensor, " b"]:
         return self.process.length(self._ends)
 
     @cached_property
-    def kinks(self) -> Float[Tensor, "b k"]:
+    def _kinks(self) -> Float[Tensor, "b k"]:
         return self.process.kinks(self._ends)
+
+    @property
+    def length(self) -> Float[Tensor, " b"]:
+        return self._length
+
+    @property
+    def kinks(self) -> Float[Tensor, "b k"]:
+        return self._kinks
 
     def take(self, rows: Int[Tensor, " k"]) -> "ShareGradient":
         return ShareGradient(self.question, self.x0[rows], self.x[rows], self.scratch)

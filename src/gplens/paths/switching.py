@@ -39,19 +39,27 @@ class SwitchingGradient(CategoryGradient):
         return corners, Line(corners.x0, corners.d, self.x.new_zeros(len(corners.d), 0))
 
     @cached_property
-    def length(self) -> Float[Tensor, " b"]:
+    def _length(self) -> Float[Tensor, " b"]:
         """That of the longest line."""
         corners, line = self._ends
         return self.x.new_zeros(len(self.x)).scatter_reduce(0, corners.owner, self.process.length(line), "amax")
 
     @cached_property
-    def kinks(self) -> Float[Tensor, "b k"]:
+    def _kinks(self) -> Float[Tensor, "b k"]:
         """Those of all lines of a path, side by side; NaN where a path has fewer."""
         corners, line = self._ends
         kinks, counts = self.process.kinks(line), torch.bincount(corners.owner, minlength=len(self.x)).tolist()
         if not kinks.shape[1]:
             return kinks.new_empty(len(self.x), 0)
         return pad_sequence([part.flatten() for part in kinks.split(counts)], batch_first=True, padding_value=torch.nan)
+
+    @property
+    def length(self) -> Float[Tensor, " b"]:
+        return self._length
+
+    @property
+    def kinks(self) -> Float[Tensor, "b k"]:
+        return self._kinks
 
     def take(self, rows: Int[Tensor, " k"]) -> "SwitchingGradient":
         return SwitchingGradient(self.question, self.x0[rows], self.x[rows], self.scratch)

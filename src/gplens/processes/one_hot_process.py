@@ -56,10 +56,11 @@ def _support(process: Process) -> list[Float[Tensor, "n d"]] | None:
         return None if None in parts else [Z for part in parts if part is not None for Z in part]
     if isinstance(process, Transformed):
         inner = _support(process.base)
-        columns = [_only(process.map, j) for (j,) in category_blocks(process)]
-        if inner is None or None in columns:
+        pairs = [_only(process.map, j) for (j,) in category_blocks(process)]
+        known = dict(pair for pair in pairs if pair is not None)
+        if inner is None or len(known) < len(pairs):
             return None
-        return [_raw(Z, process, dict(columns)) for Z in inner]  # pyright: ignore[reportArgumentType]
+        return [_raw(Z, process, known) for Z in inner]
     return None
 
 

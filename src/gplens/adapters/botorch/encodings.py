@@ -54,4 +54,4 @@ def _(transform: Round, features: int) -> AffineMap | None:
         passed[:, numbers] = x[:, numbers]
         return passed
 
-    return AffineMap(W, apply, blocks, tuple(transform.integer_indices.tolist()))
+    return AffineMap(W, apply, blocks, tuple(torch.as_tensor(transform.integer_indices).tolist()))
