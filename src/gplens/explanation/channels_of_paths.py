@@ -22,6 +22,11 @@ def check_channels(question: Question) -> None:
             "expected a target without draws for channels=True, got correlated classes, which are averages over draws. "
             "Explain them without channels=, or explain the latent functions: target=gplens.targets.Latent()."
         )
+    if question.switches is not None:
+        raise ValueError(
+            "expected paths that change no category for channels=True, got some that do: a switched category changes mean "
+            "and variance at once. Give each input a baseline with its own categories, or leave channels=True out."
+        )
     if not question.expectation.channels(question.process.latents):
         raise ValueError(
             f"expected a target that is a function of posterior means and variances for channels=True, got "
