@@ -24,8 +24,8 @@ def check_channels(question: Question) -> None:
         )
     if question.switches is not None:
         raise ValueError(
-            "expected paths that change no category for channels=True, got some that do: a switched category changes mean "
-            "and variance at once. Give each input a baseline with its own categories, or leave channels=True out."
+            "expected paths that change no category for channels=True, got some that do: a switched category changes "
+            "mean and variance at once. Give each input a baseline with its own categories, or leave channels=True out."
         )
     if not question.expectation.channels(question.process.latents):
         raise ValueError(
