@@ -17,7 +17,7 @@ from gplens.display.marks import (
     split,
     titles,
 )
-from gplens.display.wording import aligned, decimals, told_apart, with_deviation, with_values
+from gplens.display.wording import aligned, decimals, entry_text, told_apart, with_deviation, with_values
 from gplens.plots.canvas import (
     axes_of,
     axis_label,
@@ -78,8 +78,10 @@ def step_labels(e: Attributions, shown: Marks, row: int) -> list[str]:
     labels = told_apart(shown.names)
     for i, group in enumerate(shown.columns):
         if len(group) == 1:
-            baseline = None if e.background else float(e.baseline[row, group[0]])
-            labels[i] = with_values(labels[i], float(e.inputs[row, group[0]]), baseline)
+            (k,) = group
+            value = entry_text(e.labels.input_text(row, k), float(e.inputs[row, k]))
+            start = None if e.background else entry_text(e.labels.baseline_text(row, k), float(e.baseline[row, k]))
+            labels[i] = with_values(labels[i], value, start)
     return labels
 
 
