@@ -84,7 +84,7 @@ def paper_rows() -> list[list[str]]:
 @torch.no_grad()
 def plain_bound(model: Sparse, X: Tensor, y: Tensor) -> float:
     """The ELBO over all rows, with as many draws as the estimator takes."""
-    from gplens.estimators.likelihoods import expected_log_prob
+    from gplens.estimators.training.expected import expected_log_prob
 
     likelihood = gpytorch.likelihoods.SoftmaxLikelihood(num_classes=10, mixing_weights=False)
     generator, total = torch.Generator().manual_seed(0), 0.0

@@ -36,6 +36,12 @@ def test_from_csv_to_explanation_in_five_lines(tmp_path: Path, capsys: pytest.Ca
     print(e)
     check(frame, model, e)
     assert "living_area = " in " ".join(capsys.readouterr().out.split())
+    labels = [label.get_text() for label in e[:1].plot().get_yticklabels()]
+    place, start = frame["neighbourhood"][0], frame["neighbourhood"][7]
+    names = {label.split(" = ")[0].split(": ")[0]: label for label in labels}
+    assert names.get("neighbourhood", "neighbourhood") in ("neighbourhood", f"neighbourhood: {start} → {place}")
+    assert [label for label in labels if "→" in label or " = " in label], "no label has a value"
+    assert not any("e9" in label for label in labels), "a date is printed as seconds"
 
 
 @pytest.mark.slow

@@ -66,6 +66,16 @@ CASES: list[tuple[str, list[Any], Kind | None, list[str], list[list[float]]]] = 
         ],
     ),
     ("the days of dates", [date(2020, 1, 1), date(2021, 1, 1)], DateTime(("trend",)), ["days(a)"], [[0.0], [366.0]]),
+    (
+        "texts that are dates and times",
+        [f"{when:%Y-%m-%d %H:%M}" for when in WHEN],
+        DateTime(("trend", "week")),
+        ["days(a)", "cos(weekday of a)", "sin(weekday of a)"],
+        [[days, *turn(when.weekday() / 7)] for days, when in zip(DAYS, WHEN, strict=True)],
+    ),
+    ("texts that are dates", ["2020-01-01", "2021-01-01"], DateTime(("trend",)), ["days(a)"], [[0.0], [366.0]]),
+    ("dates as categories", ["2020-01-01", "x"], None, ["a = 2020-01-01", "a = x"], [[1, 0], [0, 1]]),
+    ("no such day", ["2020-02-31", "2020-02-01"], None, ["a = 2020-02-01", "a = 2020-02-31"], [[0, 1], [1, 0]]),
     ("left out", ["x", "y"], Drop(), [], [[], []]),
 ]
 """Name, entries, kind, names of the inputs, inputs. Joining this list is joining the contract below."""
@@ -191,3 +201,16 @@ def test_nullable_types_of_pandas() -> None:
 def test_kinds_that_make_no_sense_are_refused(make: Any) -> None:
     with pytest.raises(ValueError, match="expected"):
         make()
+
+
+@each_backend
+def test_dates_of_a_csv_file_are_dates_without_being_told(backend: str) -> None:
+    """The plan is that of the same dates as objects; a text that is no date is refused with its row and column."""
+    days = [date(2019, 1, 7), date(2020, 7, 2), None, date(2020, 12, 31)]
+    texts = [None if day is None else f"{day}" for day in days]
+    (plan, inputs), (same, expected) = plan_of(texts, backend=backend), plan_of(days, backend=backend)
+    assert plan == same
+    np.testing.assert_array_equal(inputs, expected)
+    raw = read_raw(FRAMES[backend]({"a": ["2019-01-07", "soon"]}), "X")
+    with pytest.raises(ValueError, match=naming("dates", "'a'", "row 0")):
+        plan.encode(raw)

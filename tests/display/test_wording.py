@@ -9,6 +9,7 @@ from gplens.display.wording import (
     baseline_text,
     decimals,
     elided,
+    entry_text,
     number,
     target_text,
     told_apart,
@@ -67,9 +68,11 @@ def test_names_that_would_look_the_same_are_told_apart() -> None:
 
 
 def test_values_stand_beside_names() -> None:
-    assert with_values("hour", 9.0, 12.0) == "hour: 12 → 9"
-    assert with_values("hour", 9.0, 9.0) == with_values("hour", 9.0, None) == "hour = 9"
-    assert with_values("weather", float("nan"), 1.0) == "weather"
+    assert with_values("hour", entry_text(None, 9.0), entry_text(None, 12.0)) == "hour: 12 → 9"
+    assert with_values("hour", "9", "9") == with_values("hour", "9", None) == "hour = 9"
+    assert with_values("weather", entry_text(None, float("nan")), "1") == "weather"
+    assert with_values("town", entry_text("OldTown", float("nan")), entry_text("Hill", 1.0)) == "town: Hill → OldTown"
+    assert with_values("sold", entry_text("2019-01-07", 1.5e9), None) == "sold = 2019-01-07"
 
 
 @dataclass

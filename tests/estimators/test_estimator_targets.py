@@ -21,7 +21,7 @@ EVERY = [GPRegressor, GPCountRegressor, GPVarianceRegressor, GPClassifier]
 def nothing_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model is made."""
     monkeypatch.setattr(fitting, "_kernel", lambda *_: pytest.fail("a model was made"))
-    monkeypatch.setattr(quasi_newton, "_structure", lambda *_: pytest.fail("a model was made"))
+    monkeypatch.setattr(quasi_newton, "structure_of", lambda *_: pytest.fail("a model was made"))
 
 
 @pytest.mark.parametrize("estimator", EVERY)

@@ -117,7 +117,7 @@ def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_happened(data: Path, 
 
 
 def test_workers_with_all_their_rows_have_the_bound_of_gpytorch_and_its_optimum(data: Path) -> None:
-    """(6.10), (6.11) where batches are whole shards of different lengths: GPyTorch's ELBO of all rows, and, after one
+    """(6.12), (6.13) where batches are whole shards of different lengths: GPyTorch's ELBO of all rows, and, after one
     natural-gradient step of rate one with Gaussian noise, the optimal q(u) of all rows."""
     posed = pose(fit_task(regressor(), data, "y", features=FEATURES, holdout=0.0))
     (X, y), model, likelihood = posed.start, posed.model, posed.likelihood

@@ -1,5 +1,6 @@
 """The columns of a table as people have it: numbers, texts, booleans, dates and times, some of them missing."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
@@ -21,6 +22,8 @@ FAMILIES = {
 }
 """What the entries of a column can be, and how messages call them."""
 EPOCH = datetime(1970, 1, 1)
+ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
+"""Texts that are dates, or dates and times without a zone."""
 
 
 @final
@@ -51,7 +54,8 @@ class Entries:
         return replace(self, name=name)
 
     def as_family(self, family: str) -> "Entries":
-        """The same as entries of another family: booleans are numbers, and entries that are all missing are anything.
+        """The same as entries of another family: booleans are numbers, texts such as "2019-01-07" are dates, and
+        entries that are all missing are anything.
 
         Raises:
             ValueError: the entries are of another family, with the first one and its row.
@@ -59,6 +63,8 @@ class Entries:
         if self.family == family or {self.family, family} == {"number", "boolean"}:
             return replace(self, family=family)
         present = np.flatnonzero(~self.missing)
+        if family in ("date", "datetime") and (dates := self.dates()) is not None:
+            return replace(dates, family=family)
         if len(present) == 0:
             blank = np.full(len(self.values), None) if family == "text" else np.full(len(self.values), np.nan)
             return Entries(self.name, family, blank)
@@ -67,6 +73,19 @@ class Entries:
             f"expected {FAMILIES[family]} in column {self.name!r}, got {FAMILIES[self.family]}, the first "
             f"{self.shown(row)!r} in row {row}; pass the column as it was when the model was fitted."
         )
+
+    def dates(self) -> "Entries | None":
+        """The dates, or dates and times, that texts are, as a CSV file has them; None if one of them is not."""
+        if self.family != "text" or bool(self.missing.all()):
+            return None
+        if not all(text is None or ISO.fullmatch(text) for text in self.values):
+            return None
+        try:
+            moments = [None if text is None else datetime.fromisoformat(text) for text in self.values]
+        except ValueError:  # the 31st of February
+            return None
+        family = "date" if all(text is None or len(text) == len("2019-01-07") for text in self.values) else "datetime"
+        return Entries(self.name, family, np.array([_number(moment) for moment in moments], dtype=np.float64))
 
     def shown(self, row: int) -> str:
         """One entry as text."""

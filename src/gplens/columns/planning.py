@@ -54,6 +54,8 @@ def _fitted(entries: Entries, kind: Kind | None) -> Column:
     if kind is None or not isinstance(kind, Drop):
         if bool(entries.missing.all()):
             return DroppedColumn(entries.name, "no entries")
+        if (kind is None or isinstance(kind, DateTime)) and (dates := entries.dates()) is not None:
+            entries = dates
         if kind is None and entries.family == "text":
             _check_categories(entries)
     return (kind or DEFAULTS[entries.family]).fit(entries)

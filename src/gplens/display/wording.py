@@ -82,23 +82,19 @@ def with_deviation(value: float, std: float | None, places: int | None, *, sign:
     return text if std is None or not isfinite(std) else f"{text} ± {aligned(std, places)}"
 
 
-def with_values(label: str, value: float, baseline: float | None) -> str:
+def entry_text(text: str | None, value: float) -> str | None:
+    """An entry of a table: its text, such as OldTown or 2019-01-07, else its number; None for a group of features."""
+    return elided(text) if text is not None else number(value) if isfinite(value) else None
+
+
+def with_values(label: str, value: str | None, baseline: str | None) -> str:
     """hour: 12 → 9, from the baseline to the input; hour = 9 if they are equal or there is no single baseline.
 
-    The label alone if the value is NaN, as that of a group of features.
+    The label alone without a value, as that of a group of features.
     """
-    if not isfinite(value):
+    if value is None:
         return label
-    if baseline is None or not isfinite(baseline) or number(baseline) == number(value):
-        return f"{label} = {number(value)}"
-    return f"{label}: {number(baseline)} → {number(value)}"
-
-
-def with_texts(label: str, text: str, baseline: str | None) -> str:
-    """The same for texts: colour: blue → red, or colour = red."""
-    if baseline is None or baseline == text:
-        return f"{label} = {elided(text)}"
-    return f"{label}: {elided(baseline)} → {elided(text)}"
+    return f"{label} = {value}" if baseline in (None, value) else f"{label}: {baseline} → {value}"
 
 
 def others_label(count: int) -> str:

@@ -1,15 +1,12 @@
-"""Likelihoods that GPyTorch does not have, and E log p(y|f), which training maximises."""
+"""Likelihoods that GPyTorch does not have."""
 
-from functools import singledispatch
 from math import log, pi
 from typing import Any, final
 
 import torch
-from gpytorch.distributions import MultivariateNormal
-from gpytorch.likelihoods import Likelihood, PoissonLikelihood, SoftmaxLikelihood
+from gpytorch.likelihoods import PoissonLikelihood
 from gpytorch.likelihoods.likelihood import _OneDimensionalLikelihood
 from jaxtyping import Float
-from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 from torch.distributions import Bernoulli, Normal, Poisson
 
@@ -18,9 +15,6 @@ from gplens.adapters.reading import read_likelihood
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood as Observed
 from gplens.links import Affine, Square
-
-DRAWS = 8
-"""Draws of the latent values of each row for the softmax, four and their mirror images, new ones in every step."""
 
 
 @final
@@ -68,42 +62,6 @@ def _(likelihood: SquaredScale) -> Observed:
     """The response is the variance of y, since E y is zero for all inputs."""
     variance = ExpectedLink((Affine(Square(), 1.0, float(likelihood.floor)),))
     return Observed(type(likelihood).__name__, variance, variance, tail_of(likelihood.forward))
-
-
-@singledispatch
-def expected_log_prob(
-    likelihood: Likelihood,
-    y: Float[Tensor, " b"],
-    m: Float[Tensor, "c b"],
-    v: Float[Tensor, "c b"],
-    generator: torch.Generator,
-    draws: int = DRAWS,
-) -> Float[Tensor, " b"]:
-    """E log p(y|f) of each row, f ~ N(m, v), by the likelihood's own method: closed form or Gauss-Hermite."""
-    f = MultivariateNormal(m[0], DiagLinearOperator(v[0]))
-    return likelihood.expected_log_prob(y, f)
-
-
-@expected_log_prob.register
-def _(
-    likelihood: SoftmaxLikelihood,
-    y: Float[Tensor, " b"],
-    m: Float[Tensor, "c b"],
-    v: Float[Tensor, "c b"],
-    generator: torch.Generator,
-    draws: int = DRAWS,
-) -> Float[Tensor, " b"]:
-    """By draws. The gradient is E d log p / df and 1/2 E d2 log p / df2 (2.1), which varies less than autograd's."""
-    with torch.no_grad():
-        z = torch.randn(draws // 2, *m.shape, generator=generator, dtype=m.dtype)
-        f = m + v.sqrt() * torch.cat([z, -z])
-        log_p, label = torch.log_softmax(f, dim=1), y.long()[None]
-        value = log_p.gather(1, label.expand(draws, 1, -1)).mean(0)[0]
-        p = log_p.exp()
-        by_m = torch.zeros_like(m).scatter_(0, label, 1) - p.mean(0)
-        by_v = -(p * (1 - p)).mean(0) / 2
-    slopes = by_m * (m - m.detach()) + by_v * (v - v.detach())  # zero, with these partials as its gradient
-    return value + slopes.sum(0)
 
 
 def log_normal(y: Float[Tensor, "*b"], variance: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

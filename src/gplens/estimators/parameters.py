@@ -27,8 +27,9 @@ class SharedParameters:
     """Whether each column has a lengthscale of its own."""
     inducing_points: int | None = None
     """The number of inducing points of a sparse model; None takes as many as pay, within the budget of `fit`."""
-    inducing: str = "kmeans"
-    """Where inducing points start: "kmeans", or "first" for the first rows."""
+    inducing: str = "auto"
+    """Where inducing points start: "kmeans", "first" for the first rows, or "auto": in regression by L-BFGS rows that
+    the others explain least, else k-means."""
     scaling: str = "columns"
     """How training scales the inputs: "columns" standardises each column, "table" scales all by one number, "none"
     leaves them. The fitted model and all results are in the units of the table in any case."""

@@ -15,7 +15,8 @@ from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem, Settings, gaussian_noise
 from gplens.estimators.likelihoods import log_normal
-from gplens.estimators.quasi_newton import fit_exactly, fit_likelihood
+from gplens.estimators.quasi_newton import fit_exactly
+from gplens.estimators.sparse_regression import fit_sparse_regression
 from gplens.estimators.training.fit_sizes import most_exact_rows
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import TrainingTable, read_training
@@ -31,7 +32,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         kernel: "rbf", "matern32", "matern52" or "rational_quadratic".
         ard: one lengthscale for each column, or one for all.
         inducing_points: the number of inducing points of a sparse model; None takes as many as pay.
-        inducing: where inducing points start: "kmeans", or "first" for the first rows.
+        inducing: where inducing points start: "auto" takes rows that the others explain least (k-means centres where
+            inducing points are trained), "kmeans" these centres, "first" the first rows.
         scaling: "columns" standardises each column, "table" scales all by one number, "none" leaves them. The fitted
             model and all results are in the units of the table in any case.
         columns: kinds of columns by name, such as {"hour": gplens.columns.Cyclic(24)}; see docs/ESTIMATORS.md.
@@ -61,7 +63,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         limit = most_exact_rows(settings.budget) if self.exact_rows is None else as_float(self.exact_rows)
         if limit is None:
             raise ValueError(f"exact_rows must be a number of rows or None, got exact_rows={self.exact_rows!r}.")
-        fitted = fit_exactly if len(table.X) <= limit else fit_likelihood
+        fitted = fit_exactly if len(table.X) <= limit else fit_sparse_regression
         fit = fitted(design, problem, table.X, scaling, settings)
         self._finish_fit(fit, table)
         return self

@@ -2,7 +2,7 @@
 
 from gplens.display.card import Entry, Table, card
 from gplens.display.marks import by_size, marks, of_output, output_name, output_of, split
-from gplens.display.wording import aligned, baseline_text, decimals, number, target_text, told_apart, with_deviation
+from gplens.display.wording import aligned, baseline_text, decimals, entry_text, target_text, told_apart, with_deviation
 from gplens.explanation.result import Explanation
 from gplens.explanation.text import FEATURES, ROWS, quality
 
@@ -30,14 +30,14 @@ def _table(e: Explanation, row: int) -> Table:
     places = decimals(max(map(abs, values), default=0.0))
     entries, names = [], told_apart(shown.names, 40)
     for i, group in enumerate(shown.columns):
-        given = float(e.inputs[row, group[0]]) if len(group) == 1 else float("nan")
-        words = e.labels.input_text(row, group[0]) if len(group) == 1 else None
+        k = group[0]
+        given = entry_text(e.labels.input_text(row, k), float(e.inputs[row, k])) if len(group) == 1 else None
         low, high = (None if part is None else float(part[0, i]) for part in (shown.low, shown.high))
         text = with_deviation(values[i], shown.deviation(0, i), places)
         if e.channels is not None:
             parts = ((name, float(of_output(part, j)[row, group].sum())) for name, part in e.channels.items())
             text += " = " + ", ".join(f"{aligned(part, places, sign=True)} {name}" for name, part in parts)
-        entries.append(Entry(names[i], words or ("" if given != given else number(given)), text, values[i], low, high))
+        entries.append(Entry(names[i], given or "", text, values[i], low, high))
     start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
     digits, name = decimals(max(abs(start), abs(end))), output_name(e, j)
     change = f"baseline {aligned(start, digits)} → prediction {aligned(end, digits)}"

@@ -1,4 +1,4 @@
-"""Minibatch training of one sparse model by several processes, each with rows of its own (6.10), (6.11)."""
+"""Minibatch training of one sparse model by several processes, each with rows of its own (6.12), (6.13)."""
 
 from time import perf_counter
 from typing import Any, final
@@ -29,7 +29,7 @@ Outputs = tuple[Float[Tensor, ""], Float[Tensor, "c b"], Float[Tensor, "c b"], F
 
 @final
 class BatchBound(torch.nn.Module):
-    """The part of a worker in the bound of a step. The average over the workers is the bound (6.10)."""
+    """The part of a worker in the bound of a step. The average over the workers is the bound (6.12)."""
 
     def __init__(self, model: Sparse, likelihood: Likelihood, q: VariationalPosterior, rows: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class ParallelLoop:
         return {**summary, "held_out_rows": len(self.posed.watched[0]), "seconds": perf_counter() - began}
 
     def _step(self, step: int) -> None:
-        """One batch of each worker: gradients are averaged by DDP, the sums of natural gradients here (6.11)."""
+        """One batch of each worker: gradients are averaged by DDP, the sums of natural gradients here (6.13)."""
         X, y = next(self.stream)
         share, decay = self.own_rows / len(X), self.training.schedule.factor(step / self.training.steps)
         generator = generator_of(self.seed, step * self.workers + self.rank)
@@ -128,7 +128,7 @@ class ParallelLoop:
             self.adam.step()
         if isinstance(self.q, Natural) and sums is not None:
             towards, gram = map(_sum, sums)
-            self.q.move(towards, gram, decay * self.optimizer.rate)  # (6.11)
+            self.q.move(towards, gram, decay * self.optimizer.rate)  # (6.13)
 
     @torch.no_grad()
     def watch(self) -> float:

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 import torch
 from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood, SoftmaxLikelihood
-from scipy.stats import multivariate_normal
+from scipy.integrate import quad
+from scipy.special import log_ndtr
+from scipy.stats import multivariate_normal, norm
 
 from gplens.estimators.gp_models import KERNELS, Exact, kernel_of
 from gplens.estimators.likelihoods import LogPoisson
 from gplens.estimators.training.climb import further_points
 from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.evidence import log_evidence
+from gplens.estimators.training.expected import expected_partials
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.site_bound import SiteBound
@@ -179,6 +182,57 @@ def test_sites_end_at_a_maximum_where_their_own_slope_is_zero(name: str) -> None
     torch.testing.assert_close(after.a, q.a, rtol=1e-2, atol=5e-3)
     if name != "softmax":  # whose bound is an average over draws, with slopes of the expectation itself
         torch.testing.assert_close(_gradient(bound, at), _differences(bound, at), rtol=1e-2, atol=1e-2)
+
+
+def test_what_is_left_unsaid_is_the_trace_of_the_dense_formula() -> None:
+    """(6.10), also from the bound itself: it is what (6.3) gains if the trace is left out."""
+    at, structure = _at(points=7), _structure(jitter=0.0)
+    assert at.Z is not None
+    assert at.log_noise is not None
+    kernel, noise = _host(at, structure), float(at.log_noise.exp())
+    k = kernel(X, at.Z[0]).to_dense()
+    q = (k @ torch.linalg.inv(kernel(at.Z[0]).to_dense()) * k).sum(1)
+    expected = float((W * (float(at.log_outputscale.exp()) - q)).sum()) / (2 * 40 * noise)
+    assert CollapsedBound(structure, X, Y, W).slack(at) == pytest.approx(expected, rel=1e-7)
+    sites = SiteTerms(torch.zeros(1, 40, dtype=torch.float64), W[None] / noise)
+    assert SiteBound(structure, BernoulliLikelihood(), X, Y, None, sites, 0).slack(at) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("deviation", [0.01, 1.0, 5.0])
+def test_partials_of_probit_are_those_of_scipys_integrals(deviation: float) -> None:
+    """E log Phi(f), and its derivatives in m and v by central differences of the integral."""
+    y = torch.tensor([0.0, 1.0, 1.0], dtype=torch.float64)
+    m, v = torch.tensor([[0.3, -1.2, 2.0]], dtype=torch.float64), torch.full((1, 3), deviation**2, dtype=torch.float64)
+    ours = expected_partials(BernoulliLikelihood(), y, m, v, torch.zeros(0))
+
+    def integral(i: int, m: float, v: float) -> float:
+        sign = 2 * float(y[i]) - 1
+        inside = lambda z: norm.pdf(z) * log_ndtr(sign * (m + v**0.5 * z))  # noqa: E731
+        return quad(inside, -12, 12, epsabs=1e-12, limit=200)[0]
+
+    for i in range(3):
+        a, b, h = float(m[0, i]), float(v[0, i]), 1e-3 * deviation**2
+        assert float(ours.value[i]) == pytest.approx(integral(i, a, b), abs=2e-3 * deviation)
+        by_m = (integral(i, a + h, b) - integral(i, a - h, b)) / (2 * h)
+        by_v = (integral(i, a, b + h) - integral(i, a, b - h)) / (2 * h)
+        assert float(ours.by_m[0, i]) == pytest.approx(by_m, abs=3e-3 * deviation)
+        assert float(ours.by_v[0, i]) == pytest.approx(by_v, abs=6e-3)
+
+
+def test_partials_of_the_softmax_are_averages_over_the_draws() -> None:
+    """E (1 - p) in m and -1/2 E p (1 - p) in v, by another set of many draws."""
+    g = torch.Generator().manual_seed(0)
+    y, m = torch.tensor([0.0, 2.0]), torch.tensor([[0.5, -1.0], [0.0, 0.3], [-0.4, 1.0]], dtype=torch.float64)
+    v = torch.tensor([[0.5, 1.0], [2.0, 0.1], [0.3, 4.0]], dtype=torch.float64)
+    z = torch.randn(100_000, 3, 2, generator=g, dtype=torch.float64)
+    likelihood = SoftmaxLikelihood(num_classes=3, mixing_weights=False)
+    ours = expected_partials(likelihood, y, m, v, torch.randn(50_000, 3, 2, generator=g, dtype=torch.float64))
+    p = torch.softmax(m + v.sqrt() * z, dim=1)
+    hot = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    torch.testing.assert_close(ours.by_m, hot - p.mean(0), atol=0.01, rtol=0)
+    torch.testing.assert_close(ours.by_v, -(p * (1 - p)).mean(0) / 2, atol=0.01, rtol=0)
+    label = torch.stack([p[:, 0, 0], p[:, 2, 1]], 1).log().mean(0)
+    torch.testing.assert_close(ours.value, label, atol=0.02, rtol=0)
 
 
 def test_further_points_are_rows_that_the_others_do_not_explain() -> None:

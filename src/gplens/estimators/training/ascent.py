@@ -88,13 +88,13 @@ def ascend(
         result: Any = minimize(
             loss, start.vector.numpy(), jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=progress
         )
-        stopped = "all steps done" if int(result.status) == 1 and not progress.converged else CONVERGED
+        stopped = ALL_STEPS if int(result.status) == 1 and not progress.converged else CONVERGED
     except WatchError as reason:
         stopped = str(reason)
     return Ascent(start.with_vector(torch.from_numpy(best_vector)), best, progress.steps, stopped)
 
 
-CONVERGED = "the objective no longer grew"
+CONVERGED, ALL_STEPS = "the objective no longer grew", "all steps done"
 SPAN = 3
 """Steps over which the gain is looked at: a single short step of L-BFGS says little."""
 

@@ -1,7 +1,7 @@
-"""A sparse fit by L-BFGS in stages: few inducing points first, then more of them for as long as the bound gains."""
+"""A sparse fit by L-BFGS in stages: few inducing points first, then more while they leave much unsaid."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any, final
 
@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.gp_models import WIDTH
-from gplens.estimators.training.ascent import CONVERGED, Ascent, ascend, box
+from gplens.estimators.training.ascent import ALL_STEPS, CONVERGED, ascend, box
 from gplens.estimators.training.checkpoint import Checkpoint, State
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
@@ -21,12 +21,13 @@ ITERATIONS = 100
 """Steps of L-BFGS with one number of inducing points."""
 TOLERANCE = 5e-4
 """Nats per row that three steps have to gain."""
-WORTH = 0.01
-"""Nats per row that twice as many inducing points have to gain for their number to be doubled again."""
-CANDIDATES = 2000
+WORTH, LOOSE = 0.01, 0.2
+"""Nats per row that inducing points leave unsaid (6.10), from which on there are more of them, and from which on they
+move."""
+CANDIDATES = 5000
 """The most rows among which further inducing points are chosen."""
 FEW_POINTS = "the number of inducing points"
-"""The entry "held_back" of `training_summary_` where twice as many still gained."""
+"""The entry "held_back" of `training_summary_` where more of them would say more."""
 
 
 def log_prior(at: Hyperparameters, structure: Structure) -> Float[Tensor, ""]:
@@ -46,9 +47,11 @@ class Climb:
     seed: int
     quiet: float
     watch: Watch
-    values: list[float] = field(default_factory=list)
+    tolerance: float = TOLERANCE
     steps: int = 0
     stopped: str = CONVERGED
+    slack: float = 0.0
+    """What the inducing points could not say of the rows, at the end, in nats per row (6.10)."""
 
     def run(
         self,
@@ -56,37 +59,43 @@ class Climb:
         place: Callable[[int], Float[Tensor, "m d"]],
         checkpoint: Checkpoint | None,
     ) -> Hyperparameters:
-        """Maximise the bound with each number of points, which start at `place` and, when they become more, beside."""
+        """Maximise the bound with each number of points, which are at `place` and, when they become more, at rows.
+
+        They move in a last stage, where the largest number of them leaves much unsaid.
+        """
         at, first = start, 0
         if checkpoint is not None and (state := checkpoint.load()) is not None:
             at, first = self._restored(start, state), state.step
+            self.slack = self.bound.slack(at)
         for rung in range(first, len(self.rungs)):
-            if len(self.values) > 1 and self.values[-1] - self.values[-2] < WORTH:
-                break
-            ascent = self._stage(self._placed(at, self.rungs[rung], place))
-            at, self.steps, self.stopped = ascent.best, self.steps + ascent.steps, ascent.stopped
-            self.values.append(ascent.value)
-            if ascent.stopped not in (CONVERGED, "all steps done"):
-                break
+            if rung and self.slack < WORTH:
+                return at
+            at = self.stage(self._placed(at, self.rungs[rung], place), moving=False)
+            if self.stopped not in (CONVERGED, ALL_STEPS):
+                return at
             if checkpoint is not None:
-                checkpoint.save(State(rung + 1, self._state(at), Best(ascent.value)))
-        return at
+                checkpoint.save(State(rung + 1, self._state(at), Best()))
+        return self.stage(at, moving=True) if self.slack >= LOOSE else at
 
     @property
     def held_back(self) -> str | None:
         """What kept the bound from growing further: nothing, the number of points, the steps, the budget or Ctrl-C."""
         if self.stopped != CONVERGED:
-            return "the number of steps" if self.stopped == "all steps done" else self.stopped
-        gains = [after - before for before, after in zip(self.values, self.values[1:], strict=False)]
-        return FEW_POINTS if gains and gains[-1] >= WORTH else None
+            return "the number of steps" if self.stopped == ALL_STEPS else self.stopped
+        return FEW_POINTS if self.slack >= WORTH else None
 
-    def _stage(self, at: Hyperparameters) -> Ascent:
-        n, bounds = len(self.X), box(at, self.structure, self.quiet)
+    def stage(self, at: Hyperparameters, *, moving: bool) -> Hyperparameters:
+        """Maximise the bound; inducing points that do not move are no part of what L-BFGS varies."""
+        n, Z, start = len(self.X), at.Z, at if moving else replace(at, Z=None)
 
         def objective(at: Hyperparameters) -> Float[Tensor, ""]:
-            return (self.bound(at) + log_prior(at, self.structure)) / n
+            return (self.bound(at if moving else replace(at, Z=Z)) + log_prior(at, self.structure)) / n
 
-        return ascend(objective, at, bounds, iterations=ITERATIONS, tolerance=TOLERANCE, watch=self.watch)
+        bounds = box(start, self.structure, self.quiet)
+        ascent = ascend(objective, start, bounds, iterations=ITERATIONS, tolerance=self.tolerance, watch=self.watch)
+        at = ascent.best if moving else replace(ascent.best, Z=Z)
+        self.steps, self.stopped, self.slack = self.steps + ascent.steps, ascent.stopped, self.bound.slack(at)
+        return at
 
     def _placed(self, at: Hyperparameters, count: int, place: Callable[[int], Tensor]) -> Hyperparameters:
         kernels = len(at.log_outputscale)
@@ -96,35 +105,36 @@ class Climb:
         return replace(at, Z=torch.cat([at.Z, new.expand(kernels, -1, -1)], dim=1))
 
     def _state(self, at: Hyperparameters) -> dict[str, Tensor]:
-        values = torch.tensor([*self.values, float(self.steps)], dtype=torch.float64)
+        steps = torch.tensor([self.steps])
         named = {f"at.{name}": tensor for name, tensor in at.tensors().items()}
-        return {**named, **{f"bound.{name}": tensor for name, tensor in self.bound.state().items()}, "values": values}
+        return {**named, **{f"bound.{name}": tensor for name, tensor in self.bound.state().items()}, "steps": steps}
 
     def _restored(self, start: Hyperparameters, state: State) -> Hyperparameters:
-        parts: dict[str, Any] = {"at": {}, "bound": {}, "values": {}}
+        parts: dict[str, Any] = {"at": {}, "bound": {}, "steps": {}}
         for name, tensor in state.tensors.items():
             part, _, key = name.partition(".")
             parts[part][key] = tensor
-        *self.values, steps = parts["values"][""].tolist()
-        self.steps = int(steps)
+        self.steps = int(parts["steps"][""])
         self.bound.restore(parts["bound"])
         return replace(start, **parts["at"])
 
 
 @torch.no_grad()
 def further_points(
-    at: Hyperparameters, structure: Structure, X: Float[Tensor, "n d"], count: int, seed: int
+    at: Hyperparameters, structure: Structure, X: Float[Tensor, "n d"], count: int, seed: int, enough: float = 0.0
 ) -> Float[Tensor, "m d"]:
-    """Rows whose prior variance, given all points before, is the largest: the pivots of a Cholesky factor."""
-    assert at.Z is not None
+    """Rows whose prior variance, given all points before, is the largest: the pivots of a Cholesky factor.
+
+    Fewer than `count`, but not none at all, where the mean of the variances that are left is at most `enough`.
+    """
     rows = X[torch.randperm(len(X), generator=generator_of(seed, PLACEMENT))[:CANDIDATES]]
-    phi = (at.covariance(structure, rows, at.Z) @ at.whitening(structure).mT)[0]
+    phi = rows[:, :0] if at.Z is None else (at.covariance(structure, rows, at.Z) @ at.whitening(structure).mT)[0]
     factors = torch.cat([phi, phi.new_zeros(len(rows), count)], dim=1)
     m, chosen = phi.shape[1], []
     left = at.log_outputscale.exp()[0] - phi.square().sum(1)
     for i in range(m, m + min(count, len(rows))):
         pivot = int(left.argmax())
-        if float(left[pivot]) <= structure.jitter:
+        if i > 0 and (float(left[pivot]) <= structure.jitter or float(left.mean()) <= enough):
             break
         chosen.append(pivot)
         column = at.covariance(structure, rows, rows[None, pivot : pivot + 1])[0, :, 0]

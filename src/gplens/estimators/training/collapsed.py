@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
-from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, posterior_of
+from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, posterior_of, slack_of
 from gplens.estimators.weights import Weights
 
 BLOCK = 1000
@@ -69,11 +69,18 @@ class CollapsedBound(Bound):
     @torch.no_grad()
     def solve(self, at: Hyperparameters, watch: Watch) -> Solution:
         """q(u) in closed form (6.4), with phi itself in place of products with k(Z,X), which lose digits."""
-        assert at.log_noise is not None
-        precision = (self._w / at.log_noise.exp())[None]
-        sites = SiteTerms(precision * self.y, precision)
+        sites = self._sites(at)
         _, h, P = posterior_of(Blocks(at, self.structure, self.X), sites)
         return Solution(h, P, sites, float(self._value(at, h[0], P[0])) / len(self.y))
+
+    def slack(self, at: Hyperparameters) -> float:
+        return slack_of(Blocks(at, self.structure, self.X), self._sites(at))
+
+    def _sites(self, at: Hyperparameters) -> SiteTerms:
+        """Each row as a pseudo-observation of its target."""
+        assert at.log_noise is not None
+        precision = (self._w / at.log_noise.exp().detach())[None]
+        return SiteTerms(precision * self.y, precision)
 
     def state(self) -> dict[str, Tensor]:
         """Nothing: q(u) follows from the parameters."""

@@ -35,6 +35,30 @@ def log_normal_density(S: Float[Tensor, "n n"], r: Float[Tensor, " n"]) -> Float
     return density
 
 
+@final
+class _LogIntegral(torch.autograd.Function):
+    """1/2 h' P^-1 h - 1/2 log |P|: dP has -1/2 (a a' + P^-1), dh has a, with a = P^-1 h  (6.11)."""
+
+    @staticmethod
+    def forward(ctx: Any, P: Tensor, h: Tensor) -> Tensor:
+        R = torch.linalg.cholesky(P)
+        a = torch.cholesky_solve(h[..., None], R)[..., 0]
+        ctx.save_for_backward(R, a)
+        return (h * a).sum() / 2 - R.diagonal(dim1=-2, dim2=-1).log().sum()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+        R, a = ctx.saved_tensors
+        outer = a[..., :, None] * a[..., None, :]
+        return (outer + torch.cholesky_inverse(R)).mul_(-grads[0] / 2), grads[0] * a
+
+
+def log_integral(P: Float[Tensor, "c m m"], h: Float[Tensor, "c m"]) -> Float[Tensor, ""]:
+    """log of the integral of N(u; 0, I) exp(h' u - u' (P - I) u / 2), summed over latent functions (6.11)."""
+    value: Any = _LogIntegral.apply(P, h)
+    return value
+
+
 def log_evidence(
     at: Hyperparameters,
     structure: Structure,

@@ -18,10 +18,12 @@ SHARE = 0.5
 """The part of the budget that the largest fit may plan for; the rest is for smaller fits before it and for the end."""
 EXACT_EVALUATIONS, SPARSE_EVALUATIONS = 25, 80
 """Evaluations that a fit needs: 10 to 20 of the evidence, 30 to 100 of a bound with inducing points that move."""
-RUNGS = (64, 128, 256, 512, 1024)
+RUNGS = (128, 256, 512, 1024)
 """Numbers of inducing points that are tried one after the other."""
-ENOUGH = 10_000
-"""Rows that hyperparameters are learnt from before more inducing points are taken in place of more rows."""
+MOST_POINTS = 1024
+"""Inducing points of regression, the most without a number from the user: more make explanations slow."""
+SOLVE = 1.5e-10
+"""Seconds to compute q(u) of n rows and m inducing points, over n m^2."""
 FEWEST = 2000
 """Rows that hyperparameters are learnt from, if there are so many, however small the budget."""
 FIXED = 128
@@ -45,7 +47,7 @@ def most_exact_rows(budget: float | None) -> int:
 @final
 @dataclass(frozen=True)
 class Plan:
-    """The inducing points of each stage of a sparse fit, and the rows that hyperparameters are learnt from."""
+    """The inducing points of each stage of a fit with moving hyperparameters, and the rows that it looks at."""
 
     rungs: tuple[int, ...]
     rows: int
@@ -56,10 +58,26 @@ class Plan:
         seconds = SHARE * (NOMINAL if budget is None else budget) / SPARSE_EVALUATIONS
         if points is not None:
             return Plan((points,), min(rows, max(FEWEST, _affordable(points, latents, seconds))))
-        wanted = min(rows, ENOUGH if latents is None else FEWEST)
-        rungs = [m for m in RUNGS[1:] if _affordable(m, latents, seconds) >= wanted and m < rows]
-        rungs = (RUNGS[0], *rungs)
+        wanted = min(rows, FEWEST)
+        rungs = (RUNGS[0], *(m for m in RUNGS[1:] if _affordable(m, latents, seconds) >= wanted and m < rows))
         return Plan(rungs, min(rows, max(FEWEST, _affordable(rungs[-1], latents, seconds))))
+
+
+@final
+@dataclass(frozen=True)
+class GaussianPlan:
+    """For a sparse model with Gaussian noise: the rows whose evidence is maximised, and the most inducing points."""
+
+    rows: int
+    points: int
+
+    @staticmethod
+    def of(rows: int, points: int | None, budget: float | None) -> "GaussianPlan":
+        """A third of the budget for the evidence of some rows, a quarter for q(u) of all of them."""
+        seconds = NOMINAL if budget is None else budget
+        affordable = int((seconds / 4 / (SOLVE * rows)) ** 0.5)
+        most = max(FIXED, min(MOST_POINTS, affordable)) if points is None else points
+        return GaussianPlan(min(rows, most_exact_rows(seconds / 3)), min(rows, most))
 
 
 def _affordable(m: int, latents: int | None, seconds: float) -> int:

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.estimators.gp_models import Sparse, log_prior
-from gplens.estimators.likelihoods import expected_log_prob
 from gplens.estimators.training.bound import features
 from gplens.estimators.training.checkpoint import Checkpoint, State, adam_moments, joined, parted
+from gplens.estimators.training.expected import expected_log_prob
 from gplens.estimators.training.monitor import INTERRUPTED, SPENT, Best, Interrupt, StepBar
 from gplens.estimators.training.options import Adam, NaturalGradients, Training
 from gplens.estimators.training.q_of_u import Factored, Natural, Sites, VariationalPosterior, least_squares

@@ -88,10 +88,13 @@ def kmeans(X: Float[Tensor, "n d"], count: int, seed: int) -> Float[Tensor, "m d
 
 
 PLACEMENTS: dict[str, Callable[[Float[Tensor, "n d"], int, int], Float[Tensor, "m d"]]] = {
+    "auto": kmeans,
     "first": first,
     "kmeans": kmeans,
 }
-"""Where inducing points start, by the estimators' `inducing=`: functions of the table, their number and the seed."""
+"""Where inducing points start, by the estimators' `inducing=`: functions of the table, their number and the seed.
+
+With "auto", regression by L-BFGS takes rows that the others explain least."""
 
 
 def typical_distance(X: Float[Tensor, "n d"], seed: int) -> float:

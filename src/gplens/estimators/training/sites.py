@@ -88,6 +88,13 @@ def posterior_of(
     return gaussian_of(sum(h[1:], h[0]), sum(P[1:], P[0]) + torch.eye(P[0].shape[-1], dtype=P[0].dtype))
 
 
+@torch.no_grad()
+def slack_of(rows: Iterable[tuple[slice, Features]], sites: SiteTerms) -> float:
+    """1/(2n) sum_i w_i (k(x_i,x_i) - phi_i' phi_i), summed over the latent functions  (6.10)."""
+    left = [sites.w[:, where] * (block.prior - block.phi.square().sum(-1)) for where, block in rows]
+    return float(sum(part.sum() for part in left)) / (2 * sites.w.shape[1])
+
+
 def gaussian_of(
     h: Float[Tensor, "c m"], P: Float[Tensor, "c m m"]
 ) -> tuple[Gaussian, Float[Tensor, "c m"], Float[Tensor, "c m m"]]:
@@ -108,6 +115,10 @@ class Bound(ABC):
     @abstractmethod
     def solve(self, at: Hyperparameters, watch: Watch) -> Solution:
         """The optimal q(u)."""
+
+    @abstractmethod
+    def slack(self, at: Hyperparameters) -> float:
+        """What the inducing points cannot say of the rows, in nats per row (6.10)."""
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:

@@ -1,0 +1,126 @@
+"""Sparse regression with Gaussian noise: hyperparameters from the evidence of some rows, q(u) from all of them."""
+
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.estimators.fitting import QUIET, Fit, Problem, Settings, fit_by_minibatches
+from gplens.estimators.host_objects import noise_object, solved_sparse
+from gplens.estimators.linear_rivals import compare_sparse
+from gplens.estimators.parameters import Design
+from gplens.estimators.quasi_newton import JITTER, checkpoint_of, maximise_evidence, reason, start_of, structure_of
+from gplens.estimators.scaling import Scaling, noise_in_table_units
+from gplens.estimators.training.ascent import ALL_STEPS, CONVERGED, Ascent
+from gplens.estimators.training.checkpoint import Checkpoint, State
+from gplens.estimators.training.climb import FEW_POINTS, LOOSE, WORTH, Climb, further_points
+from gplens.estimators.training.collapsed import CollapsedBound
+from gplens.estimators.training.fit_sizes import GaussianPlan, Plan
+from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
+from gplens.estimators.training.monitor import Best, Watch
+from gplens.estimators.training.rows import PLACEMENTS, SUBSET, generator_of
+
+TIGHT = 0.002
+"""Nats per row that inducing points may leave unsaid (6.10); no more of them are taken then."""
+
+
+def fit_sparse_regression(
+    design: Design, problem: Problem, X: Float[Tensor, "n d"], scaling: Scaling, settings: Settings
+) -> Fit:
+    """Maximise the evidence of as many rows as the budget allows, then compute q(u) of all rows (6.4).
+
+    The collapsed bound (6.3) prefers functions that few inducing points can follow: more noise, longer lengthscales.
+    The evidence does not. Where the points leave much unsaid, the bound is maximised too, with points that move, and
+    the model that predicts held-out rows better is kept.
+    """
+    if design.training is not None:
+        return fit_by_minibatches(design, problem, X, scaling, settings)
+    began, rows, seed = perf_counter(), scaling.apply(X), design.seed
+    structure, plan = _structure(design, rows), GaussianPlan.of(len(X), design.inducing_points, settings.budget)
+    whole = CollapsedBound(structure, rows, problem.y, problem.weights)
+    with Watch(settings.budget, began, settings.show) as watch:
+        checkpoint = checkpoint_of(design, problem, rows, settings)
+        ascent = _evidence(design, problem, structure, rows, plan.rows, watch, checkpoint)
+        at = replace(ascent.best, Z=_points(design, structure, rows, ascent.best, plan.points))
+        q, slack = whole.solve(at, watch), whole.slack(at)
+        verdict = compare_sparse(problem, rows, at, structure, q, seed)
+        if slack >= LOOSE and ascent.stopped in (CONVERGED, ALL_STEPS):
+            climb, moved = _with_moving_points(design, problem, structure, rows, at, settings, watch)
+            moved_q = whole.solve(moved, watch)
+            moved_verdict = compare_sparse(problem, rows, moved, structure, moved_q, seed)
+            key = "held_out_log_density"
+            if moved_verdict.get(key, moved_q.value) > verdict.get(key, q.value):
+                at, q, verdict, slack = moved, moved_q, moved_verdict, climb.slack
+        if checkpoint is not None and not watch.interrupted:
+            checkpoint.remove()
+    assert at.Z is not None
+    stopped = ascent.stopped if slack < WORTH or ascent.stopped != CONVERGED else FEW_POINTS
+    summary: dict[str, Any] = {"inference": "sparse", "inducing_points": at.Z.shape[1], "seed": seed}
+    summary |= {"optimizer": "L-BFGS", "steps": ascent.steps, "evaluations": watch.evaluations}
+    summary |= {"stopped": reason(ascent.stopped, "evidence"), "held_back": None if stopped == CONVERGED else stopped}
+    summary |= {"hyperparameter_rows": plan.rows, "elbo_per_row": q.value, **verdict}
+    likelihood = noise_in_table_units(noise_object(at), problem.scale)
+    fitted = solved_sparse(design, problem, structure, at, q, scaling)
+    return Fit(fitted, likelihood, {**summary, "seconds": perf_counter() - began})
+
+
+def _structure(design: Design, rows: Float[Tensor, "n d"]) -> Structure:
+    return structure_of(design, rows, JITTER)
+
+
+def _subset(design: Design, rows: Float[Tensor, "n d"], count: int) -> Tensor:
+    return torch.randperm(len(rows), generator=generator_of(design.seed, SUBSET))[:count].sort().values
+
+
+def _evidence(
+    design: Design,
+    problem: Problem,
+    structure: Structure,
+    rows: Float[Tensor, "n d"],
+    count: int,
+    watch: Watch,
+    checkpoint: Checkpoint | None,
+) -> Ascent:
+    """Hyperparameters from the evidence of a random part of the rows; from a checkpoint if there is one."""
+    start = start_of(design, problem, structure, noisy=True)
+    if checkpoint is not None and (state := checkpoint.load()) is not None:
+        return Ascent(replace(start, **state.tensors), state.best.value, state.step, CONVERGED)
+    part = _subset(design, rows, count)
+    w = None if problem.weights is None else problem.weights[part]
+    ascent = maximise_evidence(start, structure, rows[part], problem.y[part], w, watch)
+    if checkpoint is not None and ascent.stopped in (CONVERGED, ALL_STEPS):
+        checkpoint.save(State(ascent.steps, ascent.best.tensors(), Best(ascent.value)))
+    return ascent
+
+
+def _points(
+    design: Design, structure: Structure, rows: Float[Tensor, "n d"], at: Hyperparameters, count: int
+) -> Float[Tensor, "1 m d"]:
+    """Rows that the others explain least, until little is left to explain; or where `inducing=` says."""
+    if design.inducing != "auto":
+        return PLACEMENTS[design.inducing](rows, count, design.seed)[None]
+    assert at.log_noise is not None
+    enough = 2 * TIGHT * float(at.log_noise.exp())
+    return further_points(at, structure, rows, count, design.seed, enough)[None]
+
+
+def _with_moving_points(
+    design: Design,
+    problem: Problem,
+    structure: Structure,
+    rows: Float[Tensor, "n d"],
+    at: Hyperparameters,
+    settings: Settings,
+    watch: Watch,
+) -> tuple[Climb, Hyperparameters]:
+    """The maximum of the collapsed bound of some rows over all parameters, from `at`, with as many points as pay."""
+    assert at.Z is not None
+    plan = Plan.of(len(rows), None, design.inducing_points, settings.budget)
+    part = _subset(design, rows, plan.rows)
+    w = None if problem.weights is None else problem.weights[part]
+    bound = CollapsedBound(structure, rows[part], problem.y[part], w)
+    climb = Climb(bound, structure, rows[part], plan.rungs, design.seed, QUIET, watch)
+    return climb, climb.stage(replace(at, Z=at.Z[:, : plan.rungs[-1]]), moving=True)
