@@ -1,62 +1,29 @@
 """The one verb: read the model, integrate along the paths, return an Explanation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
-from gplens.adapters.encoders import encoder_of
-from gplens.adapters.labels import Labels
-from gplens.adapters.numbers import as_float
-from gplens.adapters.reading import Reading, check_columns, read, with_likelihood
-from gplens.adapters.tables import Table, read_table
-from gplens.baselines import Baseline, as_baseline
 from gplens.baselines.given import check_keyword
-from gplens.display.progress import check_progress, showing
-from gplens.expectations.expectation import Expectation
-from gplens.explanation.channels_of_paths import channels_of_paths, check_channels
-from gplens.explanation.declared_categories import Categories, category_texts, declared_blocks, with_blocks
+from gplens.calls.assembly import assembled
+from gplens.calls.given_table import Given
+from gplens.calls.live_model import LiveModel
+from gplens.calls.outcome import Outcome
+from gplens.calls.posed import Posed
+from gplens.display.progress import check_progress
+from gplens.explanation.declared_categories import Categories
 from gplens.explanation.interrupted import Interrupted
-from gplens.explanation.original_columns import in_columns, sets_of
-from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
-from gplens.explanation.selection import Outputs, group_columns, output_indices
-from gplens.explanation.support import Support
-from gplens.explanation.support_of_paths import support_of_paths
-from gplens.explanation.support_warning import warn_of_low_support
-from gplens.likelihood import Likelihood
-from gplens.lines.line import Line
-from gplens.lines.switches import Switches
+from gplens.explanation.selection import Outputs
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribution import Attribution
-from gplens.paths.averaging import Background
-from gplens.paths.category_paths import switches_of, switching
 from gplens.paths.hard_rows import warn_of_hard_rows
-from gplens.paths.integrand import Question, Rule
-from gplens.processes.category_blocks import rounded_columns
-from gplens.processes.process import Marginals, Process
-from gplens.targets import Response, Target, bind_target
-from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
-from gplens.uncertainty.answers import check_request
-from gplens.uncertainty.backgrounds import check_background
-from gplens.uncertainty.default_request import automatic_request
-from gplens.uncertainty.portions import Work
-from gplens.uncertainty.requests import Samples, Uncertainty
-from gplens.uncertainty.share_coordinates import ShareCoordinates
-from gplens.uncertainty.sums import check_sums
-from gplens.uncertainty.switch_spreads import check_switch_request
+from gplens.paths.integrand import Rule
+from gplens.targets import Response, Target
+from gplens.uncertainty.requests import Uncertainty
 
 __all__ = ["explain"]
 
-CHECKED = 64
-"""The most inputs, and as many baselines, at which a model that was just read is compared with the host."""
-CHECKED_AGAIN = 8
-"""The same for a Reading, which was compared when it was read."""
-FINEST = 1e-13
-"""Below this a tolerance asks for digits that float64 does not have."""
 EXAMPLES = {
     "target": "gplens.targets.Latent()",
     "rule": "gplens.rules.GaussLegendre(16)",
@@ -144,299 +111,20 @@ def explain(
     if uncertainty is not None and not isinstance(uncertainty, bool):
         _instance(uncertainty, Uncertainty, "uncertainty")
     check_progress(progress)
-    encoder = encoder_of(model)
-    baseline = as_baseline(_default_baseline(model) if baseline is None else baseline, encoder)
-    table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
-    table.check_columns("the baseline", baseline.names)
-    names = table.feature_names(feature_names, None if encoder is None else encoder.names)
-    declared, groups = declared_blocks(names, categories), with_blocks(groups, categories)
-    grouped = None if groups is None else group_columns(names, groups)  # a mistake is found before the work
-    sets = None if encoder is None or not encoder.sums else sets_of(encoder.blocks, grouped)
-    summed = list(grouped.values()) if sets is None and grouped is not None else sets
     with torch.inference_mode(False), torch.no_grad():
-        baselines = baseline.rows(table.values)
-        if encoder is not None:
-            declared = [[i for column in block for i in encoder.blocks[column]] for block in declared]
-        for rows in (table.values, baselines.flatten(0, 1)) if encoder is None else ():
-            category_texts(names, names, categories, rows)  # a mistake is found before the work
-        reading, likelihood, switches, compared_at = _read(model, likelihood, table.values, baselines, declared)
-        table.check_columns(f"the {reading.model}", reading.columns)
-        _check_target(reading, target)
-        process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
-        names_of_outputs = _output_names(likelihood, expectation, process.latents)
-        question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
-        inputs = names if encoder is None else encoder.inputs
-        question = switching(question, switches, table.values, baselines, inputs)
-        if channels is None:
-            channels = reading.acquisition is not None and reading.remark is None and question.switches is None
-        if channels:
-            check_channels(question)
-        if uncertainty is True:
-            uncertainty = automatic_request(question, len(names), baselines.shape[1])
-        if question.switches is not None and grouped is not None and sets is None:
-            sets = list(grouped.values())
-        request = _request(uncertainty or None, grouped=bool(groups) and sets is None)
-        shares = ShareCoordinates.of(question, sets)
-        together = request if isinstance(request, Samples) and request.across_rows else None
-        if together is not None:
-            check_across_rows(shares.question)
-            request = each_row_alone(question, together)
-        if request is not None:
-            _check_request(shares, request)
-            check_background(question, request, baselines.shape[1])
-        background = Background(baseline.weights, summed)
-        work = Work(question, rule, request, sets, background)
-        with showing(len(table.values), progress) as advance:
-            answer = work.run(table.values, baselines, advance)
-        attribution, spread, trust, stopped = answer.attribution, answer.spread, None, answer.interrupt
-        split = None
-        done = answer.done
-        at = (table.values[:done], baselines if len(baselines) == 1 else baselines[:done])
-        try:
-            if together is not None and spread is not None and stopped is None:
-                points = shares.points(at[0]), shares.points(at[1])
-                values = shares.values(attribution.integral.values)
-                draws = draw_across_rows(shares.question, together, *points, background.shares, values, shares.sets)
-                spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
-            if support:
-                trust = _support(shares, rule, work, *at, answer.finished)
-            elif support is None and reading.acquisition is None:
-                known = compared_at if question.process is reading.process else None
-                warn_of_low_support(question.process, *_with_own_categories(question, *at), known)
-            if channels and stopped is None:
-                split = channels_of_paths(question, rule, *at, background, attribution.integral.values)
-        except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
-            stopped = interrupt
-    provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
-    floor = question.expectation.floor
-    explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
-    if output_names is None:
-        spread = None if spread is None else spread.squeezed()
-        trust = None if trust is None else trust.squeezed()
-        split = None if split is None else split.squeezed()
-    explanation = replace(explanation, spread=spread if sets is None else None, support=trust, channels=split)
-    if encoder is not None and original is not None:
-        explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
-    explanation = explanation if groups is None else explanation.group(groups)
-    if encoder is None:
-        explanation = _with_names_of_categories(explanation, names, categories, table.values, baselines)
-    over_background = attribution.background_std
-    if over_background is not None and output_names is None:
-        over_background = over_background[:, 0]
-    explanation = replace(explanation, background_std=over_background)
-    explanation = explanation if sets is None else replace(explanation, spread=spread)
-    explanation = explanation if done == len(table.values) else explanation[:done]
-    converged = None if explanation.spread is None else explanation.spread.converged
-    warn_of_hard_rows(question, rule, answer.finished.integral, converged, *at, inputs)
-    if stopped is not None:
-        raise Interrupted(explanation, len(table.values)) from stopped
+        given = Given.read(model, X, baseline, feature_names, groups, categories)
+        live = LiveModel.compared(model, likelihood, given)
+        posed = Posed.of(live, given, target, outputs, tolerance, uncertainty, channels)
+        outcome = Outcome.of(posed, live, given, rule, support, progress)
+    explanation = assembled(outcome, posed, live, given, target, rule)
+    answer, spread = outcome.answer, explanation.spread
+    converged = None if spread is None else spread.converged
+    warn_of_hard_rows(
+        posed.question, rule, answer.finished.integral, converged, *given.first(answer.done), given.inputs
+    )
+    if outcome.interrupt is not None:
+        raise Interrupted(explanation, len(given.X)) from outcome.interrupt
     return explanation
-
-
-def _default_baseline(model: Any) -> Baseline | None:
-    """The background that an estimator of gplens keeps; None for any other model."""
-    kept = getattr(model, "default_baseline", None)
-    return kept if isinstance(kept, Baseline) else None
-
-
-def _read(
-    model: Any,
-    likelihood: Any,
-    X: Float[Tensor, "b d"],
-    baselines: Float[Tensor, "#b s d"],
-    declared: list[list[int]],
-) -> tuple[Reading, Likelihood | None, Switches | None, Marginals | None]:
-    """The model as it was read, compared with the live one at inputs, baselines and half-way points of this call.
-
-    Half-way points have the categories and rounded numbers of their inputs. The other results are the likelihood, the
-    categories of the model, and the marginals at the points of the comparison if half-way is half-way for all columns.
-    """
-    most, every_baseline = CHECKED_AGAIN if isinstance(model, Reading) else CHECKED, baselines.flatten(0, 1)
-    rows = _telling(X, most)
-    points = torch.cat([X[rows], every_baseline[_telling(every_baseline, most)]])
-    if isinstance(model, Reading):
-        reading = model if likelihood is None else with_likelihood(model, likelihood)
-    else:
-        reading = read(model, likelihood, points=points)
-    check_columns(reading.process.features, X)
-    switches = switches_of(reading.process, declared)
-    starts = (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0]).expand_as(X[rows])
-    still = switches_of(reading.process, [*declared, *([k] for k in rounded_columns(reading.process))])
-    half_way = (X[rows] + (starts if still is None else still.held(starts, X[rows]))) / 2
-    points = torch.cat([points, half_way])
-    at = reading.process.along(Line.at(points))
-    try:
-        compared = reading.compared(points, at)
-    except (ValueError, ArithmeticError) as cause:
-        if not isinstance(model, Reading):
-            raise
-        raise ValueError(
-            f"{cause} If the model has changed since it was read, call gplens.read(model) again."
-        ) from cause
-    return compared, compared.likelihood, switches, at if still is None else None
-
-
-def _with_names_of_categories(
-    explanation: Explanation, names: tuple[str, ...], categories: Any, X: Tensor, baselines: Tensor
-) -> Explanation:
-    """With the names that the user gave to codes and blocks."""
-    inputs = category_texts(explanation.feature_names, names, categories, X)
-    if inputs is None:
-        return explanation
-    starts = baselines[0] if explanation.background else baselines[:, 0].expand(X.shape)
-    baseline = category_texts(explanation.feature_names, names, categories, starts)
-    return replace(explanation, labels=replace(explanation.labels, inputs=inputs, baseline=baseline))
-
-
-def _check_request(shares: ShareCoordinates, request: Uncertainty) -> None:
-    """Refuse error bars that cannot be computed."""
-    if shares.question.switches is not None:
-        check_switch_request(shares.question, request)
-    elif shares.sets is None:
-        check_request(shares.question, request)
-    else:
-        check_sums(shares.question, request, shares.sets)
-
-
-def _support(
-    shares: ShareCoordinates,
-    rule: Rule,
-    work: Work,
-    X: Float[Tensor, "b d"],
-    baselines: Float[Tensor, "#b s d"],
-    attribution: Attribution,
-) -> Support:
-    """The support along the paths, in numbers and shares of categories if paths change some."""
-    if shares.question.switches is not None:
-        raise ValueError(
-            "expected paths that change no category for support=True, or a target that is linear in the latent "
-            "function of a model whose kernel is a product over its categories, got others; give each input a baseline "
-            "with its own categories, or leave support=True out."
-        )
-    values = shares.values(attribution.integral.values)
-    attribution = replace(attribution, integral=replace(attribution.integral, values=values))
-    points = shares.points(X), shares.points(baselines)
-    trust = support_of_paths(shares.question, rule, work.integrate, *points, work.background, attribution)
-    assert trust.prior_part is not None
-    prior = shares.summed(trust.prior_part)
-    return replace(trust, prior_part=prior, data_part=shares.summed(values) - prior)
-
-
-def _with_own_categories(
-    question: Question, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
-) -> tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]:
-    """The same paths without their changes of categories."""
-    return X, baselines if question.switches is None else question.switches.held(baselines, X[:, None])
-
-
-def _check_target(reading: Reading, target: Target) -> None:
-    if reading.acquisition is not None and not isinstance(target, Response):
-        raise ValueError(
-            f"expected no target= for {reading.acquisition}, got {target!r}: an acquisition function is what is "
-            "explained. Explain its model with that target: gplens.explain(acquisition.model, ...)."
-        )
-
-
-def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:
-    """Some rows, evenly spaced, and those with the smallest and the largest value of each feature."""
-    if len(X) == 1:
-        return torch.zeros(1, dtype=torch.long)
-    spaced = torch.linspace(0, len(X) - 1, min(len(X), most // 4)).long()
-    extreme = torch.stack([X.argmin(0), X.argmax(0)], dim=1).flatten()
-    return torch.cat([spaced, extreme])[:most].unique()
-
-
-def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:
-    """The names that the likelihood has for several outputs; else those of the expectation."""
-    names = expectation.names(latents)
-    given = None if likelihood is None else likelihood.outputs
-    return given if given is not None and len(given) == len(names) > 1 else names
-
-
-def _question(
-    process: Process, expectation: Expectation, names: tuple[str, ...], outputs: Any, tolerance: Any
-) -> tuple[Question, tuple[str, ...] | None]:
-    """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
-    finest = max(FINEST, expectation.default_tolerance) if tolerance is None else as_float(tolerance)
-    if finest is None or not FINEST <= finest < 1:
-        raise ValueError(f"expected a tolerance in [{FINEST:g}, 1), got {tolerance!r}; leave it out for 1e-6.")
-    chosen = tuple(range(len(names))) if outputs is None else output_indices(names, outputs)
-    output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
-    process, expectation, chosen = expectation.narrowed(process, chosen)
-    return Question(process, expectation.within(finest), chosen, finest), output_names
-
-
-def _request(uncertainty: Uncertainty | None, *, grouped: bool) -> Uncertainty | None:
-    if uncertainty is None:
-        return None
-    return uncertainty.for_groups() if grouped else uncertainty.plain()
-
-
-def _explanation(
-    attribution: Attribution,
-    floor: float,
-    table: Table,
-    baseline: Baseline,
-    baselines: Float[Tensor, "#b s d"],
-    feature_names: tuple[str, ...],
-    output_names: tuple[str, ...] | None,
-    provenance: Provenance,
-) -> Explanation:
-    """The result, without an axis of outputs if there is only one; `floor` is the error of the target."""
-
-    def shaped(tensor: Tensor) -> Tensor:
-        return tensor[:, 0] if output_names is None else tensor
-
-    integral = attribution.integral
-    error = None if integral.error is None else shaped(integral.error)
-    return Explanation(
-        values=shaped(integral.values),
-        prediction=shaped(attribution.end),
-        baseline_prediction=shaped(attribution.start),
-        gap=shaped(attribution.gap),
-        error=None if error is None else error + floor if floor else error,
-        nodes=integral.nodes,
-        converged=integral.converged,
-        inputs=table.values,
-        baseline=baselines[0] if baseline.background else baselines[:, 0].expand(table.values.shape),
-        feature_names=feature_names,
-        output_names=output_names,
-        provenance=provenance,
-        background=baseline.background,
-        baseline_weights=baseline.weights,
-        standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
-        frame_backend=table.backend,
-        labels=Labels(table.row_names),
-    )
-
-
-def _provenance(
-    reading: Reading,
-    likelihood: Likelihood | None,
-    target: Target,
-    baseline: Baseline,
-    rule: Rule,
-    tolerance: float,
-) -> Provenance:
-    return Provenance(
-        model=reading.model,
-        likelihood=None if likelihood is None else likelihood.name,
-        target=reading.acquisition or repr(target),
-        baseline=repr(baseline),
-        rule=repr(rule),
-        tolerance=tolerance,
-        gradients="autograd" if reading.process.autograd else "closed form",
-        notes=reading.notes,
-        version=VERSION,
-        output=_single_output(likelihood, target),
-        remark=reading.remark,
-    )
-
-
-def _single_output(likelihood: Likelihood | None, target: Target) -> str | None:
-    """What the response of a model with a single output is, if the likelihood names it."""
-    outputs = None if likelihood is None or not isinstance(target, Response) else likelihood.outputs
-    return outputs[0] if outputs is not None and len(outputs) == 1 else None
 
 
 def _instance(value: T, kind: type[T], name: str) -> T:

@@ -1,0 +1,94 @@
+"""The inputs, the baseline and the columns that a user gave, as tensors, names and sets of columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.encoders import Encoder, encoder_of
+from gplens.adapters.tables import Table, read_table
+from gplens.baselines import Baseline, as_baseline
+from gplens.explanation.declared_categories import Categories, category_texts, declared_blocks, with_blocks
+from gplens.explanation.original_columns import sets_of
+from gplens.explanation.selection import group_columns
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The table to explain, relative to what, and how its columns belong together. Mistakes are found here."""
+
+    table: Table
+    original: Any
+    """The table as it was given, where columns of the table are not inputs of the model; else None."""
+    encoder: Encoder | None
+    baseline: Baseline
+    baselines: Float[Tensor, "#b s d"]
+    names: tuple[str, ...]
+    """Those of the columns of the table."""
+    groups: Mapping[str, Sequence[str]] | None
+    """Columns that are added up, blocks of categories among them."""
+    grouped: dict[str, list[int]] | None
+    """The same by their numbers."""
+    categories: Categories | None
+    declared: list[list[int]]
+    """Blocks of inputs that the user says are categories."""
+
+    @staticmethod
+    def read(
+        model: Any,
+        X: Any,
+        baseline: Any,
+        feature_names: Sequence[str] | None,
+        groups: Mapping[str, Sequence[str]] | None,
+        categories: Categories | None,
+    ) -> "Given":
+        """Read what was passed to `explain`, for the columns that the model takes."""
+        encoder = encoder_of(model)
+        baseline = as_baseline(_default_baseline(model) if baseline is None else baseline, encoder)
+        table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
+        table.check_columns("the baseline", baseline.names)
+        names = table.feature_names(feature_names, None if encoder is None else encoder.names)
+        declared, groups = declared_blocks(names, categories), with_blocks(groups, categories)
+        grouped = None if groups is None else group_columns(names, groups)
+        baselines = baseline.rows(table.values)
+        if encoder is not None:
+            declared = [[i for column in block for i in encoder.blocks[column]] for block in declared]
+        else:
+            for rows in (table.values, baselines.flatten(0, 1)):
+                category_texts(names, names, categories, rows)
+        return Given(table, original, encoder, baseline, baselines, names, groups, grouped, categories, declared)
+
+    @property
+    def X(self) -> Float[Tensor, "b d"]:
+        """The inputs of the model."""
+        return self.table.values
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs of the model."""
+        return self.names if self.encoder is None else self.encoder.inputs
+
+    @property
+    def sets(self) -> list[list[int]] | None:
+        """Inputs that are added up before their spread is computed; None if every input is a column of its own."""
+        if self.encoder is None or not self.encoder.sums:
+            return None
+        return sets_of(self.encoder.blocks, self.grouped)
+
+    @property
+    def summed(self) -> list[list[int]] | None:
+        """Inputs whose sums a user sees; None if each is seen alone."""
+        return list(self.grouped.values()) if self.sets is None and self.grouped is not None else self.sets
+
+    def first(self, done: int) -> tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]:
+        """The first inputs, and their baselines."""
+        return self.X[:done], self.baselines if len(self.baselines) == 1 else self.baselines[:done]
+
+
+def _default_baseline(model: Any) -> Baseline | None:
+    """The background that an estimator of gplens keeps; None for any other model."""
+    kept = getattr(model, "default_baseline", None)
+    return kept if isinstance(kept, Baseline) else None

@@ -1,0 +1,128 @@
+"""What a call asks of a model: the target and its outputs, the tolerance, error bars, channels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from gplens.adapters.numbers import as_float
+from gplens.adapters.reading import Reading
+from gplens.calls.given_table import Given
+from gplens.calls.live_model import LiveModel
+from gplens.expectations.expectation import Expectation
+from gplens.explanation.channels_of_paths import check_channels
+from gplens.explanation.selection import Outputs, output_indices
+from gplens.likelihood import Likelihood
+from gplens.paths.category_paths import switching
+from gplens.paths.integrand import Question
+from gplens.processes.process import Process
+from gplens.targets import Response, Target, bind_target
+from gplens.uncertainty.across_rows import check_across_rows, each_row_alone
+from gplens.uncertainty.answers import check_request
+from gplens.uncertainty.backgrounds import check_background
+from gplens.uncertainty.default_request import automatic_request
+from gplens.uncertainty.requests import Samples, Uncertainty
+from gplens.uncertainty.share_coordinates import ShareCoordinates
+from gplens.uncertainty.sums import check_sums
+from gplens.uncertainty.switch_spreads import check_switch_request
+
+FINEST = 1e-13
+"""Below this a tolerance asks for digits that float64 does not have."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """The question of a call, which can be answered: everything that cannot be computed was refused before."""
+
+    question: Question
+    output_names: tuple[str, ...] | None
+    """Those of several outputs; None if there is one."""
+    channels: bool
+    request: Uncertainty | None
+    """The error bars of each input alone."""
+    joint: Samples | None
+    """Draws that are joint over the inputs, if they were asked for."""
+    sets: Sequence[Sequence[int]] | None
+    """Inputs that are added up before their spread is computed."""
+
+    @property
+    def shares(self) -> ShareCoordinates:
+        """The question in coordinates in which paths that change categories are straight, where there are some."""
+        return ShareCoordinates.of(self.question, self.sets)
+
+    @staticmethod
+    def of(
+        live: LiveModel,
+        given: Given,
+        target: Target,
+        outputs: Outputs | None,
+        tolerance: float | None,
+        uncertainty: Uncertainty | bool | None,
+        channels: bool | None,
+    ) -> "Posed":
+        """Bind the target to the model. Raises where a part of the question has no answer."""
+        reading, likelihood = live.reading, live.likelihood
+        _check_target(reading, target)
+        process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
+        names = _output_names(likelihood, expectation, process.latents)
+        question, output_names = _question(process, expectation, names, outputs, tolerance)
+        question = switching(question, live.switches, given.X, given.baselines, given.inputs)
+        if channels is None:
+            channels = reading.acquisition is not None and reading.remark is None and question.switches is None
+        if channels:
+            check_channels(question)
+        sets, baselines = given.sets, given.baselines.shape[1]
+        if question.switches is not None and given.grouped is not None and sets is None:
+            sets = list(given.grouped.values())
+        if uncertainty is True:
+            uncertainty = automatic_request(question, len(given.names), baselines)
+        request = uncertainty or None
+        if request is not None:
+            request = request.for_groups() if given.groups and sets is None else request.plain()
+        joint = request if isinstance(request, Samples) and request.across_rows else None
+        shares = ShareCoordinates.of(question, sets)
+        if joint is not None:
+            check_across_rows(shares.question)
+            request = each_row_alone(question, joint)
+        if request is not None:
+            _check_request(shares, request)
+            check_background(question, request, baselines)
+        return Posed(question, output_names, channels, request, joint, sets)
+
+
+def _check_target(reading: Reading, target: Target) -> None:
+    if reading.acquisition is not None and not isinstance(target, Response):
+        raise ValueError(
+            f"expected no target= for {reading.acquisition}, got {target!r}: an acquisition function is what is "
+            "explained. Explain its model with that target: gplens.explain(acquisition.model, ...)."
+        )
+
+
+def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:
+    """The names that the likelihood has for several outputs; else those of the expectation."""
+    names = expectation.names(latents)
+    given = None if likelihood is None else likelihood.outputs
+    return given if given is not None and len(given) == len(names) > 1 else names
+
+
+def _question(
+    process: Process, expectation: Expectation, names: tuple[str, ...], outputs: Any, tolerance: Any
+) -> tuple[Question, tuple[str, ...] | None]:
+    """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
+    finest = max(FINEST, expectation.default_tolerance) if tolerance is None else as_float(tolerance)
+    if finest is None or not FINEST <= finest < 1:
+        raise ValueError(f"expected a tolerance in [{FINEST:g}, 1), got {tolerance!r}; leave it out for 1e-6.")
+    chosen = tuple(range(len(names))) if outputs is None else output_indices(names, outputs)
+    output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
+    process, expectation, chosen = expectation.narrowed(process, chosen)
+    return Question(process, expectation.within(finest), chosen, finest), output_names
+
+
+def _check_request(shares: ShareCoordinates, request: Uncertainty) -> None:
+    """Refuse error bars that cannot be computed."""
+    if shares.question.switches is not None:
+        check_switch_request(shares.question, request)
+    elif shares.sets is None:
+        check_request(shares.question, request)
+    else:
+        check_sums(shares.question, request, shares.sets)
