@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integral, Integrand, PathSums, Rule, joined_paths
+from gplens.paths.integrand import Integral, Integrand, Rule
 from gplens.paths.panel_refinement import PanelRefinement, allowed_error
+from gplens.paths.path_sums import PathSums, joined_paths
 
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance

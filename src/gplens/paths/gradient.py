@@ -10,11 +10,12 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
-from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, PathSums, Question, joined_sums
+from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
 from gplens.paths.nested import NestedRule, nested_rule
-from gplens.paths.panel_nodes import Known, LastNodes, NodePart, NodeWeights, PanelNodes
+from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
 from gplens.paths.panel_weights import panel_weights
-from gplens.paths.panels import Panels, first_panels
+from gplens.paths.panels import Panels
+from gplens.paths.path_sums import PathSums
 from gplens.paths.whole_paths import WholePaths
 
 KEPT_BLOCKS = 4
@@ -96,7 +97,7 @@ class PathGradient(Integrand):
         return self._length
 
     def targets(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
-        """T(x) and T(x0). They come with the first sums over all lines, or are evaluated here if asked for earlier."""
+        """T(x) and T(x0). They come with whole paths, or are evaluated here if asked for earlier."""
         if self._targets is None:
             self._targets = self._targets_at_points()
         return self._targets
@@ -139,17 +140,14 @@ class PathGradient(Integrand):
 
     def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
         """Gauss's rules for whole paths, unless kinks are known, derivatives are not, or nothing has to add up."""
-        accurate = self.expectation.accuracy < torch.inf and self._targets is None
-        if self.process.autograd or not accurate or self._kinks.shape[1]:
+        if self.process.autograd or self.expectation.accuracy == torch.inf or self._kinks.shape[1]:
             return None
         whole = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch)
         whole.run(self._length, reach)
-        if not bool(whole.tried.any()):
-            return None
         if bool(whole.tried.all()):
             self._targets = whole.end, whole.start
         error = whole.error[..., None] * (whole.values != 0)
-        return PathSums(whole.values, error, whole.error, whole.nodes)
+        return PathSums(whole.values, error, whole.error, whole.nodes) if bool(whole.tried.any()) else None
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""
@@ -171,23 +169,9 @@ class PathGradient(Integrand):
         return replace(PanelSums.of(sums, missed, kinked=self.kinked), kept=nodes)
 
     def _evaluated(self, panels: Panels, t: Float[Tensor, " q"]) -> NodePart:
-        """The nodes t of panels. Those of the first ones are followed by the ends of all lines, which gives T there."""
+        """The nodes t of panels."""
         rows, nodes = panels.owner, panels.start[:, None] + panels.width[:, None] * t
-        at_ends = self._targets is None and not self.process.autograd  # whose gradients may not exist at a baseline
-        first = first_panels(rows, self.rows) if at_ends else None
-        if first is None:
-            x0 = self.x0 if self.shared else self.x0[rows]
-            return self._part(self.d[rows], x0, nodes, t.shape[0], rows.shape[0])
-        ends = t.new_tensor([1.0] if self.shared else [1.0, 0.0])
-        nodes = torch.cat([nodes, ends.expand(rows.shape[0], -1)], dim=1)
-        d = torch.cat([self.d[rows], self.directions[self.rows :]])
-        if self.shared:
-            nodes = torch.cat([nodes, nodes[-1:]])  # the additional line, which stays at the baseline
-        part = self._part(d, self.x0 if self.shared else self.x0[rows], nodes, t.shape[0], rows.shape[0])
-        values = self.expectation.jet(LastNodes(part.marginals, t.shape[0]), self.outputs).value
-        start = values[-1:, :, 0] if self.shared else values[first, :, 1]
-        self._targets = self._finished(values[first, :, 0], start)
-        return part
+        return self._part(self.d[rows], self.x0 if self.shared else self.x0[rows], nodes, t.shape[0], rows.shape[0])
 
     def _part(
         self, d: Float[Tensor, "e d"], x0: Float[Tensor, "#e d"], nodes: Float[Tensor, "e p"], count: int, panels: int

@@ -13,6 +13,7 @@ from gplens.lines.switches import Switches
 from gplens.paths.nested import nested_rule
 from gplens.paths.panels import Panels, ratio
 from gplens.processes.one_hot_process import OneHotProcess
+from gplens.paths.path_sums import PathSums
 from gplens.processes.process import CUTS, Process
 
 
@@ -88,33 +89,6 @@ def joined_sums(blocks: list[PanelSums]) -> PanelSums:
     return PanelSums(values, error, missed, difference, decay, any(block.steep for block in blocks))
 
 
-@final
-@dataclass(frozen=True)
-class PathSums:
-    """Integrals of some paths, their estimated errors, and their numbers of nodes."""
-
-    values: Float[Tensor, "b o d"]
-    error: Float[Tensor, "b o d"]
-    worst: Float[Tensor, "b o"]
-    """The sum over panels of the largest error of a feature."""
-    nodes: Int[Tensor, " b"]
-
-    def replaced(self, rows: Bool[Tensor, " b"], again: "PathSums") -> "PathSums":
-        """With some paths done again. Numbers of nodes add up."""
-        return PathSums(
-            self.values.index_put((rows,), again.values),
-            self.error.index_put((rows,), again.error),
-            self.worst.index_put((rows,), again.worst),
-            self.nodes.index_put((rows,), again.nodes, accumulate=True),
-        )
-
-
-def joined_paths(parts: list[PathSums], order: Int[Tensor, " b"]) -> PathSums:
-    """Several sets of paths as one, in another order."""
-    columns = zip(*((part.values, part.error, part.worst, part.nodes) for part in parts), strict=True)
-    return PathSums(*(torch.cat(column)[order] for column in columns))
-
-
 class Integrand(ABC):
     """A gradient along b paths, as a rule uses it: weighted sums over nodes, and what these have to add up to."""
 
@@ -172,7 +146,7 @@ class Integrand(ABC):
     def take(self, rows: Int[Tensor, " k"]) -> "Integrand":
         """The same along some of the paths."""
 
-    def whole_paths(self, tolerance: float, reach: float) -> "PathSums | None":
+    def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
         """Integrals over whole paths without panels, with infinite errors where there is none; None if for no path."""
         return None
 

@@ -35,7 +35,7 @@ class NodePart:
 
     marginals: Marginals
     count: int
-    """The number of nodes that have weights. The ends of the path may follow."""
+    """The number of nodes."""
     lines: Int[Tensor, " s"]
     """The line of each panel."""
 
@@ -71,23 +71,6 @@ class NodeValues(Marginals):
 
     def variances(self) -> Float[Tensor, "b c q"]:
         return self.known[1]
-
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        return Form()
-
-
-@final
-class LastNodes(Marginals):
-    """m and v at the nodes of lines from one on. Neither is computed unless it is asked for."""
-
-    def __init__(self, marginals: Marginals, first: int) -> None:
-        self.marginals, self.first = marginals, first
-
-    def means(self) -> Float[Tensor, "b c q"]:
-        return self.marginals.m[..., self.first :]
-
-    def variances(self) -> Float[Tensor, "b c q"]:
-        return self.marginals.v[..., self.first :]
 
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         return Form()

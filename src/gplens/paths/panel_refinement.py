@@ -4,8 +4,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, PathSums
+from gplens.paths.integrand import Integrand, KeptNodes, PanelSums
 from gplens.paths.panels import Panels, gain, ratio
+from gplens.paths.path_sums import PathSums
 
 NESTED = (15, 31)
 """Numbers of nodes that are kept by the next attempt."""

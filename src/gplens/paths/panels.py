@@ -110,15 +110,6 @@ class Panels:
         return Panels(self.owner.repeat_interleave(2), start, (self.width / 2).repeat_interleave(2))
 
 
-def first_panels(owner: Int[Tensor, " s"], paths: int) -> Int[Tensor, " b"] | None:
-    """The number of the first panel of each path, of panels in the order of their paths; None if a path has none."""
-    if owner.shape[0] < paths:
-        return None
-    every = torch.arange(paths)
-    first = torch.searchsorted(owner, every).clamp(max=owner.shape[0] - 1)
-    return first if torch.equal(owner[first], every) else None
-
-
 MARGIN = {True: 100, False: 1000}
 """Safety factor on the measured ratio of Kronrod's to Gauss's error, by whether the integrand is analytic. Recipe:
 scripts/kronrod_gain.py"""

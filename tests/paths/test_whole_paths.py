@@ -1,0 +1,125 @@
+"""Whole paths by one rule: interpolated latent functions, and errors told by moments that have to add up."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.polynomial import legendre
+from scipy.integrate import quad
+from torch import Tensor
+
+from conformance.zoo import generator, normal
+from gplens import Posterior, Stack, explain
+from gplens.baselines import Rows
+from gplens.expectations.elementwise import ExpectedLink
+from gplens.kernels import RBF, Matern52
+from gplens.likelihood import Likelihood
+from gplens.lines.pull_back import Form
+from gplens.lines.scratch import Scratch
+from gplens.links import Exp, Probit, Softmax
+from gplens.paths.integrand import Question
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, first_sizes, next_sizes, path_rule
+from gplens.paths.whole_sums import whole_sums
+from gplens.rules import GaussLegendre
+
+
+def posterior(kernel: type, seed: int = 0, features: int = 3) -> Posterior:
+    g = generator(seed)
+    Z = normal(g, 12, features)
+    return Posterior.exact(kernel(torch.ones(features).double()), Z, 2 * normal(g, 12), noise=0.05)
+
+
+def question(process: Posterior) -> Question:
+    return Question(process, ExpectedLink((Exp(),)), (0,), 1e-6)
+
+
+def test_polynomials_are_interpolated_exactly() -> None:
+    """(4.15) for every degree below the number of nodes; the ends are carried over as they are."""
+    rule = path_rule(9, 24, shared=False)
+    for degree in range(9):
+        values = torch.as_tensor(legendre.legval(2 * rule.t.numpy() - 1, np.eye(9)[degree]))
+        expected = legendre.legval(2 * rule.s.numpy() - 1, np.eye(9)[degree])
+        np.testing.assert_allclose(values @ rule.between, expected, atol=1e-13)
+
+
+def test_weights_are_those_of_products_with_interpolated_functions() -> None:
+    """(4.16) against scipy: psi is any smooth function, the other factor a polynomial of the nodes' degree."""
+    rule = path_rule(7, 30, shared=True)
+    weights = (torch.exp(rule.s) @ rule.spread).unflatten(0, (MOMENTS + LAST, -1))
+    for j in range(MOMENTS):
+
+        def integrand(t: float, j: int = j) -> float:
+            return float(np.exp(t) * t**5 * legendre.legval(2 * t - 1, np.eye(MOMENTS)[j]))
+
+        assert float(weights[j] @ rule.t**5) == pytest.approx(quad(integrand, 0, 1)[0], abs=1e-13)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one baseline", "own baselines"])
+def test_the_moments_of_the_change_add_up(shared: bool) -> None:
+    """(4.17) with many nodes: the stated error is rounding, and so is the true one."""
+    process, X = posterior(RBF), normal(generator(1), 5, 3)
+    x0 = normal(generator(2), 1 if shared else 5, 3)
+    d = torch.cat([X - x0, torch.zeros(1, 3).double()]) if shared else X - x0
+    sums = whole_sums(question(process), x0, d, 46, 1.0, Scratch(), shared=shared)
+    exact = explain(process, X, baseline=Rows(x0.expand(5, -1)), likelihood=Exp(), rule=GaussLegendre(64))
+    scale = exact.values.abs().amax()
+    assert float(sums.error.max()) < 1e-11 * scale
+    torch.testing.assert_close(sums.values[:, 0], exact.values, rtol=0, atol=1e-12 * float(scale))
+
+
+@pytest.mark.parametrize("kernel", [RBF, Matern52], ids=lambda kernel: kernel.__name__)
+def test_stated_errors_are_above_true_ones_with_any_number_of_nodes(kernel: type) -> None:
+    """Also with far too few of them, against 200 Gauss-Legendre nodes of a rule without an estimate."""
+    for seed in range(20):
+        process, X, x0 = posterior(kernel, seed), 2 * normal(generator(seed + 50), 8, 3), normal(generator(seed), 1, 3)
+        exact = explain(process, X, baseline=x0[0], likelihood=Exp(), rule=GaussLegendre(200), support=False).values
+        d = torch.cat([X - x0, torch.zeros(1, 3).double()])
+        for count in SIZES[:6]:
+            sums = whole_sums(question(process), x0, d, count, 1.0, Scratch(), shared=True)
+            true = (sums.values[:, 0] - exact).abs().amax(1)
+            assert (true <= sums.error[:, 0] + 1e-5 * exact.abs().amax(1)).all(), f"seed {seed}, {count} nodes"
+
+
+def test_a_steep_link_takes_nodes_of_psi_and_few_of_the_kernel() -> None:
+    process, x0 = posterior(RBF), torch.zeros(3).double()
+    X = normal(generator(3), 10, 3)
+    scaled = Posterior(process.kernel, process.Z, 8 * process.beta, process.A)  # the mean moves by 8 times as much
+    flat, steep = (explain(p, X, baseline=x0, likelihood=Probit(), support=False) for p in (process, scaled))
+    exact = explain(scaled, X, baseline=x0, likelihood=Probit(), rule=GaussLegendre(400), support=False)
+    assert bool(steep.converged.all())
+    assert float((steep.values - exact.values).abs().max()) < 1e-6
+    assert float(steep.nodes.double().median()) <= 3 * float(flat.nodes.double().median())
+
+
+def test_classes_of_many_features_are_as_exact_as_they_say() -> None:
+    """Beyond 16 features random combinations are looked at."""
+    stack = Stack(tuple(posterior(RBF, seed, 40) for seed in range(3)))
+    X, likelihood = 0.3 * normal(generator(4), 6, 40), Likelihood("softmax", Softmax())
+    ours = explain(stack, X, baseline=0.0, likelihood=likelihood, support=False)
+    exact = explain(stack, X, baseline=0.0, likelihood=likelihood, rule=GaussLegendre(64), support=False)
+    assert bool(ours.converged.all())
+    assert ((ours.values - exact.values).abs() <= ours.error + 1e-9).all()
+
+
+def test_forms_are_contracted_as_they_are_evaluated() -> None:
+    g = generator(5)
+    C, R, y, S, D, d, P = (normal(g, *shape) for shape in ((2, 4, 3), (3, 7), (2, 7), (7,), (2, 4, 7), (2, 7), (7, 2)))
+    form = Form(((C, R),), ((C[:, :, 0], S, y),), (D,))
+    every = form.evaluate(torch.empty(2, 4, 7).double())
+    expected = torch.einsum("bpk,bk,ks->bps", every, d, P)
+    torch.testing.assert_close(form.contracted(d, P, 4), expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(form.channels(slice(1, 3)).contracted(d, P, 2), expected[:, 1:3], rtol=1e-12, atol=1e-12)
+    assert form.channels(slice(0, 0)).contracted(d, P, 0).shape == (2, 0, 2)
+    assert (Form().contracted(d, P, 4) == torch.zeros(2, 4, 2)).all()
+
+
+def test_longer_paths_and_smaller_tolerances_have_more_nodes() -> None:
+    lengths = torch.tensor([0.5, 1.0, 2.0, 4.0, 100.0]).double()
+    first: dict[float, Tensor] = {tol: first_sizes(lengths, tol, 6.0, smooth=False) for tol in (1e-3, 1e-6, 1e-9)}
+    assert (first[1e-6].diff() > 0).all()
+    assert int(first[1e-6][-1]) == len(SIZES)  # panels
+    assert (first[1e-9] >= first[1e-6]).all()
+    assert (first[1e-3] <= first[1e-6]).all()
+    more = next_sizes(torch.tensor([3, 3, 3]), torch.tensor([[1e-5], [1e-3], [0.5]]).double(), torch.full((3, 1), 1e-6))
+    assert SIZES[int(more[0])] < 2 * SIZES[3]
+    assert int(more[1]) > int(more[0])
+    assert int(more[2]) == len(SIZES)
