@@ -23,6 +23,7 @@ from gplens.estimators.training.fit_sizes import GaussianPlan, Plan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
 from gplens.estimators.training.rows import PLACEMENTS, SUBSET, generator_of
+from gplens.estimators.weights import Weights
 
 QUICK = 500
 """Rows whose evidence is maximised first, in well below a second."""
@@ -95,12 +96,12 @@ def _evidence(
     if checkpoint is not None and (state := checkpoint.load()) is not None:
         return Ascent(replace(start, **state.tensors), state.best.value, state.step, CONVERGED)
 
-    def of_rows(size: int) -> tuple[Any, ...]:
+    def of_rows(size: int) -> tuple[Tensor, Tensor, Weights]:
         part = _subset(design, rows, size)
         return rows[part], problem.y[part], None if problem.weights is None else problem.weights[part]
 
-    quick = maximise_evidence(start, structure, *of_rows(QUICK), watch) if count > 2 * QUICK else None
-    ascent = maximise_evidence(start, structure, *of_rows(count), watch)
+    quick = maximise_evidence(start, structure, *of_rows(QUICK), watch=watch) if count > 2 * QUICK else None
+    ascent = maximise_evidence(start, structure, *of_rows(count), watch=watch)
     if quick is not None and ascent.stopped not in (CONVERGED, ALL_STEPS):
         with torch.no_grad():
             value = float(log_evidence(quick.best, structure, *of_rows(count))) / count
