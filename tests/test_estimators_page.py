@@ -22,7 +22,7 @@ from gplens.estimators import (
     NaturalGradients,
     Training,
 )
-from gplens.estimators.training.climb import WORTH
+from gplens.estimators.training.climb import LOOSE, WORTH
 from gplens.estimators.training.fit_sizes import NOMINAL, RUNGS
 from gplens.estimators.training.rows import typical_distance
 from gplens.estimators.training_tables import FEW_CLASSES, MOST_CLASSES, ROWS_PER_CLASS
@@ -142,7 +142,6 @@ def test_lengthscales_start_at_the_median_distance_over_the_root_of_two() -> Non
 def test_the_sizes_of_sparse_fits() -> None:
     page = " ".join(PAGE.split())
     assert f"Inducing points are {RUNGS[0]} at first" in page
-    assert (
-        f"up to {RUNGS[-1]:,} and to what the budget allows, for as long as that gains {WORTH:g} nats per row" in page
-    )
+    assert f"up to {RUNGS[-1]:,} and to what the budget allows, while they leave {WORTH:g} nats per row unsaid" in page
+    assert f"they move in a last stage where they still leave {LOOSE:g}" in page
     assert f"the sizes are those of {NOMINAL:g} seconds" in page

@@ -1,12 +1,13 @@
 """Sparse regression: next to exact models of the same rows, with few points, and after a kill."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from gplens.estimators import GPRegressor, sparse_regression
+from gplens.estimators import GPRegressor, quasi_newton, sparse_regression
 from gplens.estimators.training import checkpoint
 from gplens.estimators.training.fit_sizes import GaussianPlan
 
@@ -60,6 +61,26 @@ def test_a_killed_fit_takes_its_hyperparameters_from_the_checkpoint(
     assert not (tmp_path / checkpoint.NAME).exists()
     for name, tensor in whole.items():
         assert torch.equal(tensor, resumed[name]), name
+
+
+def test_a_budget_that_is_spent_leaves_what_a_few_rows_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the first evaluation with many rows: the kernel is that of the few, not that of the start."""
+    X, y = _table(300)
+    evaluate, sizes = quasi_newton.log_evidence, []
+
+    def interrupted(at: object, structure: object, rows: torch.Tensor, *rest: object) -> torch.Tensor:
+        sizes.append(len(rows))
+        if sizes.count(300) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return evaluate(at, structure, rows, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(quasi_newton, "log_evidence", interrupted)
+    monkeypatch.setattr(sparse_regression, "QUICK", 100)
+    with pytest.warns(UserWarning, match="interrupted after"):
+        model = GPRegressor(exact_rows=0, random_state=0, progress=False).fit(X, y)
+    assert set(sizes) == {100, 300}
+    assert model.training_summary_["stopped"] == "interrupted"
+    assert model.log_density(*_table(500, seed=1)).mean() > -0.9
 
 
 @pytest.mark.parametrize("y", [np.ones(60), np.random.default_rng(3).normal(size=60)], ids=["constant", "noise"])
