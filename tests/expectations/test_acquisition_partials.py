@@ -16,17 +16,21 @@ from gplens.expectations.acquisition import (
 mp.dps = 60
 """For central differences with steps of 1e-25."""
 
+
 def log_improvement(m: mpf, v: mpf) -> mpf:
     sd = mp.sqrt(v)
     u = m / sd
     return mp.log(sd * (mp.npdf(u) + u * mp.ncdf(u)))
 
+
 def log_probability(m: mpf, v: mpf) -> mpf:
     return mp.log(mp.ncdf(m / mp.sqrt(v)))
+
 
 def log_between(m: mpf, v: mpf) -> mpf:
     sd = mp.sqrt(v)
     return mp.log(mp.ncdf((mpf("1.5") - m) / sd) - mp.ncdf((mpf("0.5") - m) / sd))
+
 
 CASES = [
     (LogImprovement(0.0), log_improvement),
@@ -34,9 +38,11 @@ CASES = [
     (LogFeasibility(((0, 0.5, 1.5),)), log_between),
 ]
 
+
 def partials(criterion: Criterion, m: float, v: float) -> list[float]:
     found = criterion.partials(*(torch.tensor([[number]], dtype=torch.float64) for number in (m, v)))
     return [float(part) for part in found]
+
 
 @pytest.mark.parametrize("u", [-40.0, -8.0, -1.0, 0.0, 0.3, 6.0])
 @pytest.mark.parametrize("v", [0.25, 4.0])
@@ -48,6 +54,7 @@ def test_partials_of_logarithms(criterion: Criterion, psi: object, u: float, v: 
     for ours, true in zip(partials(criterion, float(m), v), (value, by_m, by_v), strict=True):
         assert ours == pytest.approx(float(true), rel=1e-11, abs=1e-13 * max(1.0, abs(float(value))))
 
+
 def test_expected_improvement_far_below_the_best_value() -> None:
     """At u = -40 the logarithm is -808, and expected improvement itself is no number of float64."""
     value, by_m, by_v = partials(LogImprovement(0.0), -40.0, 1.0)
@@ -55,9 +62,9 @@ def test_expected_improvement_far_below_the_best_value() -> None:
     assert (by_m, by_v) == (pytest.approx(40.0, rel=2e-3), pytest.approx(800.0, rel=3e-3))
     assert partials(Exponential(LogImprovement(0.0)), -40.0, 1.0) == [0.0, 0.0, 0.0]
 
+
 def test_improvement_to_minus_a_hundred_million_deviations() -> None:
     for u in (-49.9, -50.1, -1e4, -1e8):
-
         ratio = mpmath.quad(lambda t, u=u: mp.exp(u * t - t * t / 2) * t, [0, 1 / mpf(-u), 10 / mpf(-u), 200 / mpf(-u)])
         value, _, by_v = partials(LogImprovement(0.0), u, 1.0)  # E max(f, 0)/phi(u) = int t e^(ut - t^2/2) dt
 
