@@ -26,7 +26,7 @@ def explain_batch(
     From the second candidate on a is no function of the posterior at x_i alone, and its gradients come from autograd.
 
     Args:
-        acquisition: an acquisition function of BoTorch with `set_X_pending`, which analytic ones refuse. Its own pending
+        acquisition: of BoTorch, with `set_X_pending`, which analytic acquisition functions refuse. Its own pending
             points stay before the candidates, and are the only ones again afterwards.
         candidates: (q, d), in the order in which they were chosen.
         baseline, tolerance, feature_names: as for `gplens.explain`.

@@ -1,4 +1,4 @@
-"""BoTorch's OrthogonalAdditiveGP as an outside oracle: the components of a first-order model, with their covariances."""
+"""BoTorch's OrthogonalAdditiveGP as an outside oracle: components of a first-order model, and their covariances."""
 
 import torch
 from botorch.models.additive_gp import OrthogonalAdditiveGP
