@@ -17,13 +17,13 @@ def explained(acquisition: object, **options: object) -> gplens.Explanation:
 
 
 def test_channels_of_a_confidence_bound_are_the_mean_and_the_deviation() -> None:
-    bound = analytic.UpperConfidenceBound(one(), beta=torch.tensor(0.3).double())
+    bound = analytic.UpperConfidenceBound(one(), beta=0.25)
     e = explained(bound)
     mean, deviation = explained(analytic.PosteriorMean(one())), explained(analytic.PosteriorStandardDeviation(one()))
     assert e.channels is not None
     size = e.values.abs().max()
     assert (e.channels["mean"] - mean.values).abs().max() <= 1e-10 * size
-    assert (e.channels["variance"] - 0.3**0.5 * deviation.values).abs().max() <= 1e-10 * size
+    assert (e.channels["variance"] - 0.5 * deviation.values).abs().max() <= 1e-10 * size
 
 
 def test_channels_of_any_target() -> None:

@@ -47,6 +47,8 @@ def places(case: AcquisitionCase, x: Tensor) -> list[float]:
     t = torch.linspace(0, 1, 401).double()
     above = objectives(built(case), INCUMBENT + t[:, None] * (x - INCUMBENT)) > 0
     piece, sample = (above[1:] != above[:-1]).nonzero(as_tuple=True)
+    if not len(piece):
+        return [0.0, 1.0]
     low, high, rising = t[piece], t[piece + 1], above[piece + 1, sample]
     for _ in range(45):
         middle = (low + high) / 2

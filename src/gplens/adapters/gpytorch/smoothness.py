@@ -44,10 +44,11 @@ def check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
     small rough part shows, and what the kernel does over larger steps (a short lengthscale, a period) does not.
     """
     x = points[:1]
-    spread = points.amax(0) - points.amin(0)
-    spread = torch.where(spread > 0, spread, torch.where(x[0] != 0, x[0].abs(), 1))
+    up, down = points.amax(0) - x[0], points.amin(0) - x[0]
+    spread = torch.where(up >= -down, up, down)  # towards other points: some kernels are defined between them alone
+    spread = torch.where(spread != 0, spread, torch.where(x[0] != 0, x[0].abs(), 1))
     h = 2.0 ** (-torch.arange(52 * STEPS, dtype=x.dtype) / STEPS)
-    h = h[h > DIGITS * (x[0].abs() / spread).max()]
+    h = h[h > DIGITS * (x[0] / spread).abs().max()]
     y = x + h[:, None] * spread
     here = kernel.diagonal(x)
     pairs = torch.cat([kernel(x, block)[0] for block in y.split(BLOCK)])
