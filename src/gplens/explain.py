@@ -193,6 +193,15 @@ def explain(
     explanation = replace(explanation, spread=spread if sets is None else None, support=trust)
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
+    if question.switches is not None:
+        switched = [inputs[place] for place in question.switches.places]
+        if encoder is not None:
+            blocks = zip(names, encoder.blocks, strict=True)
+            switched = [name for name, block in blocks if set(block) & set(question.switches.places)]
+        path = f"path that switches {', '.join(switched)} at once, each with probability t (MATH 10)"
+        others = explanation.provenance.path
+        path = path if others is None else f"{path}; other columns: {others}"
+        explanation = replace(explanation, provenance=replace(explanation.provenance, path=path))
     explanation = explanation if groups is None else explanation.group(groups)
     if encoder is None:
         explanation = _with_names_of_categories(explanation, names, categories, table.values, baselines)
