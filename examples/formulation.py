@@ -13,6 +13,7 @@ import argparse
 import warnings
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import torch
 from botorch.acquisition import LogExpectedImprovement
 from botorch.fit import fit_gpytorch_mll
@@ -79,7 +80,9 @@ def main() -> None:
     print(explanation)
     larger = float(explanation.probability_larger("solvent", "temperature"))
     print(f"the solvent contributed more than the temperature with probability {larger:.2f}")
-    gplens.plots.waterfall(explanation, unit="MPa").figure.savefig(arguments.out, dpi=150, bbox_inches="tight")
+    figure, axes = plt.subplots(figsize=(7.2, 2.8))
+    gplens.plots.waterfall(explanation, unit="MPa", ax=axes)
+    figure.savefig(arguments.out, dpi=150, bbox_inches="tight")
     print(f"wrote {arguments.out}")
 
 

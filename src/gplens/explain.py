@@ -117,11 +117,9 @@ def explain(
         posed = Posed.of(live, given, target, outputs, tolerance, uncertainty, channels)
         outcome = Outcome.of(posed, live, given, rule, support, progress)
     explanation = assembled(outcome, posed, live, given, target, rule)
-    answer, spread = outcome.answer, explanation.spread
-    converged = None if spread is None else spread.converged
-    warn_of_hard_rows(
-        posed.question, rule, answer.finished.integral, converged, *given.first(answer.done), given.inputs
-    )
+    integral, at = outcome.answer.finished.integral, given.first(outcome.answer.done)
+    converged = None if explanation.spread is None else explanation.spread.converged
+    warn_of_hard_rows(posed.question, rule, integral, converged, *at, given.inputs)
     if outcome.interrupt is not None:
         raise Interrupted(explanation, len(given.X)) from outcome.interrupt
     return explanation

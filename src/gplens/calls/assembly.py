@@ -30,6 +30,7 @@ def assembled(outcome: Outcome, posed: Posed, live: LiveModel, given: Given, tar
     if given.encoder is not None and given.original is not None:
         every_baseline = given.baselines.flatten(0, 1)
         explanation = in_columns(explanation, given.encoder, given.names, given.original, every_baseline)
+    explanation = _with_switched_columns(explanation, posed, given)
     explanation = explanation if given.groups is None else explanation.group(given.groups)
     if given.encoder is None:
         explanation = _with_names_of_categories(explanation, given)
@@ -72,6 +73,22 @@ def _of_inputs(outcome: Outcome, posed: Posed, given: Given, provenance: Provena
         support=trust.squeezed() if single and trust is not None else trust,
         channels=channels.squeezed() if single and channels is not None else channels,
     )
+
+
+def _with_switched_columns(explanation: Explanation, posed: Posed, given: Given) -> Explanation:
+    """The provenance says which columns the paths switch at once."""
+    if posed.question.switches is None:
+        return explanation
+    places = set(posed.question.switches.places)
+    if given.encoder is None:
+        switched = [name for place, name in enumerate(given.inputs) if place in places]
+    else:
+        blocks = zip(given.names, given.encoder.blocks, strict=True)
+        switched = [name for name, block in blocks if places & set(block)]
+    path = f"path that switches {', '.join(switched)} at once, each with probability t (MATH 10)"
+    others = explanation.provenance.path
+    path = path if others is None else f"{path}; other columns: {others}"
+    return replace(explanation, provenance=replace(explanation.provenance, path=path))
 
 
 def _with_names_of_categories(explanation: Explanation, given: Given) -> Explanation:

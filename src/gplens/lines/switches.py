@@ -57,7 +57,9 @@ def _of_pattern(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The lines of the paths that change the same blocks: owner, begin, direction, and what is switched."""
     rows, blocks = (changed == pattern).all(1).nonzero()[:, 0], pattern.nonzero()[:, 0].tolist()
-    sets = torch.tensor(list(product([False, True], repeat=len(blocks)))).view(2 ** len(blocks), len(blocks))
+    sets = torch.tensor(list(product([False, True], repeat=len(blocks))), dtype=torch.bool).view(
+        2 ** len(blocks), len(blocks)
+    )
     switched = torch.zeros(len(sets), len(pattern), dtype=torch.bool)
     switched[:, blocks] = sets
     by_column = torch.zeros(len(sets), x.shape[1], dtype=torch.bool)

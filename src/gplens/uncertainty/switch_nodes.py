@@ -37,11 +37,12 @@ class SwitchNodes:
         baselines: Float[Tensor, "s d"],
         shares: Float[Tensor, " s"],
         order: int,
+        parts: int,
     ) -> "SwitchNodes":
-        """2 order + 1 nodes on every panel of up to 2.5 lengthscales."""
+        """2 order + 1 nodes on every part of a panel of up to 2.5 lengthscales."""
         corners = switches.corners(baselines, x.expand_as(baselines))
         lengths = process.length(Line(corners.x0, corners.d, x.new_zeros(len(corners.d), 0)))
-        panels = max(1, ceil(float(lengths.max()) / REACH))
+        panels = parts * max(1, ceil(float(lengths.max()) / REACH))
         t, w = _rule(panels, order)
         nodes = t.expand(len(corners.d), -1)
         share = shares[corners.owner][:, None] * w[:, None]

@@ -19,8 +19,9 @@ from gplens.uncertainty.sums import NEXT_ROW
 from gplens.uncertainty.switch_draws import SwitchDraws
 from gplens.uncertainty.switch_nodes import SwitchNodes
 
-ORDERS = (7, 10, 15, 22)
-"""Gauss nodes of a panel, with their Kronrod extension, one after the other until the deviations are settled."""
+LEVELS = ((7, 1), (10, 1), (15, 1), (22, 1), (22, 2), (22, 4))
+"""Gauss nodes of a panel, with their Kronrod extension, and parts of a panel, until the deviations are settled: panels
+are for smooth kernels, parts for rough ones."""
 COUNT = 4096
 """Draws for standard deviations alone: their Monte Carlo error is 1.1 % for a Gaussian."""
 
@@ -91,8 +92,8 @@ def _row(
     """With more nodes until the coarser rule gives the same deviations."""
     assert isinstance(asked.question.switches, Switches)
     spread = None
-    for order in ORDERS:
-        nodes = SwitchNodes.on(asked.question.process, asked.question.switches, x, baselines, shares, order)
+    for level in LEVELS:
+        nodes = SwitchNodes.on(asked.question.process, asked.question.switches, x, baselines, shares, *level)
         if spread is not None and nodes.size > SwitchDraws.most(linear=asked.gaussian):
             break  # the last one is reported as it is
         drawn = SwitchDraws.of(asked.question, nodes, linear=asked.gaussian)
