@@ -63,7 +63,11 @@ FEATURES = ("a", "b", "c")
     [
         (regressor(), "y"),
         pytest.param(regressor(training=Training(steps=40, batch=300, optimizer=Adam())), "y", marks=pytest.mark.slow),
-        (GPCountRegressor(inducing_points=20, random_state=0, training=Training(steps=40, batch=300)), "n"),
+        pytest.param(
+            GPCountRegressor(inducing_points=20, random_state=0, training=Training(steps=40, batch=300)),
+            "n",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             GPClassifier(inducing_points=20, random_state=0, training=Training(steps=40, batch=300)),
             "k",
@@ -87,6 +91,7 @@ def test_the_bound_is_that_of_the_ordinary_fit(estimator, target: str, data: Pat
     assert fitted.score(rows.select(list(FEATURES)), rows[target].to_numpy()) == pytest.approx(ordinary_score, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_happened(data: Path, tmp_path: Path, alone: None) -> None:
     task = fit_task(regressor(), data, "y", features=FEATURES, holdout=0.1)
     saved = PlacedCheckpoint.save

@@ -73,6 +73,7 @@ def test_the_counts_are_those_of_the_rows(place: Path, small_model: Path, tmp_pa
     check_same_rows(read_results(tmp_path / "out"), read_results(place / "out").slice(0, 300).drop_columns(["key"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [4, 7])
 def test_the_number_of_files_does_not_matter(files: int, place: Path, small_model: Path, tmp_path: Path) -> None:
     data = write_files(tmp_path / "data", table(ROWS), files=files, group=150)
@@ -111,6 +112,7 @@ def test_a_crash_between_part_and_record_repeats_the_unit(
     check_same_rows(read_results(out), read_results(place / "out"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncated part", "no part", "truncated record", "record of another part"])
 def test_damaged_parts_and_records_are_repeated(damage: str, place: Path, small_model: Path, tmp_path: Path) -> None:
     out = shutil.copytree(place / "out", tmp_path / "out")

@@ -28,6 +28,7 @@ from gplens.scale.ray_engine import RETRIES, Ray
 from gplens.scale.training_rows import TEST, Columns, Stream, sample, shards
 from gplens.scale.unit_task import local_copy
 from gplens.scale.work_list import WorkList, read_work_list
+from gplens.scale.worker_threads import use_threads
 
 MODEL = "model"
 """The folder beside the checkpoint in which the first worker leaves the fitted model."""
@@ -118,7 +119,7 @@ def held_out_rows(
 
 def train_on_ray(config: dict[str, Any]) -> None:
     """What Ray Train runs in each worker."""
-    torch.set_num_threads(config["threads"])
+    use_threads(config["threads"])
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         train(config["task"], config["place"], config["budget"])
 

@@ -83,6 +83,8 @@ def check_reachable(address: str) -> None:
 
 
 def _no_cluster(address: str, reason: str) -> str:
+    if address == "local":
+        return f"expected a Ray cluster of this machine to start, got none ({reason}); try again if it was busy."
     return (
         f"expected a Ray cluster at {address}, got none ({reason}); start one with `ray start --head`, correct the "
         "address, or leave it out for a cluster of this machine."

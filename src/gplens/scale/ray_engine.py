@@ -10,6 +10,7 @@ from gplens.scale.ray_cluster import connected
 from gplens.scale.run_folder import Record
 from gplens.scale.unit_task import UnitTask
 from gplens.scale.work_list import Unit
+from gplens.scale.worker_threads import use_threads
 
 RETRIES = 3
 """How often a unit is repeated whose worker died. A unit that kills every worker ends the run."""
@@ -92,11 +93,7 @@ class Worker:
     """An actor: the task, with as many threads as the actor has CPUs."""
 
     def __init__(self, task: UnitTask, cpus: int) -> None:
-        import pyarrow
-        import torch
-
-        torch.set_num_threads(cpus)
-        pyarrow.set_cpu_count(cpus)
+        use_threads(cpus)
         self.task = task
 
     def prepare(self) -> None:

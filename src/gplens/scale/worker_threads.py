@@ -1,0 +1,10 @@
+"""The threads of a worker: a process of Ray that runs nothing but gplens, and so the only one whose settings change."""
+
+import pyarrow
+import torch
+
+
+def use_threads(cpus: int) -> None:
+    """Let PyTorch and Arrow of this process use as many threads as the worker has CPUs."""
+    torch.set_num_threads(cpus)
+    pyarrow.set_cpu_count(cpus)
