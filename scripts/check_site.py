@@ -35,6 +35,7 @@ QUESTIONS = {
     "a million rows": "howto/a-million-rows",
     "how do I check that this is right": "howto/check",
     "reading error bars": "howto/reading-error-bars",
+    "reading error bars (what they mean, and what they do not)": "howto/reading-error-bars",
 }
 """What people type, and the page that answers it."""
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}

@@ -17,7 +17,7 @@ wine = load_wine(as_frame=True)
 X, y = wine.data, wine.target.map({0: "Barolo", 1: "Grignolino", 2: "Barbera"})
 model = GPClassifier("rbf", inducing_points=30, random_state=0, progress=False).fit(X, y)
 
-explanation = model.explain(X[::6], baseline=gplens.baselines.Mean(X), uncertainty=gplens.Diagonal())
+explanation = model.explain(X[::15], baseline=gplens.baselines.Mean(X), uncertainty=gplens.Diagonal())
 print(explanation[0])
 
 # %%
