@@ -12,8 +12,8 @@ from gplens.expectations.expectation import Expectation
 from gplens.lines.switches import Switches
 from gplens.paths.nested import nested_rule
 from gplens.paths.panels import Panels, ratio
-from gplens.processes.one_hot_process import OneHotProcess
 from gplens.paths.path_sums import PathSums
+from gplens.processes.one_hot_process import OneHotProcess
 from gplens.processes.process import CUTS, Process
 
 
