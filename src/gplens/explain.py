@@ -17,19 +17,25 @@ from gplens.baselines import Baseline, as_baseline
 from gplens.baselines.given import check_keyword
 from gplens.display.progress import check_progress, showing
 from gplens.expectations.expectation import Expectation
+from gplens.explanation.channels_of_paths import channels_of_paths, check_channels
+from gplens.explanation.declared_categories import Categories, category_texts, declared_blocks, with_blocks
 from gplens.explanation.interrupted import Interrupted
 from gplens.explanation.original_columns import in_columns, sets_of
 from gplens.explanation.provenance import VERSION, Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs, group_columns, output_indices
+from gplens.explanation.support import Support
 from gplens.explanation.support_of_paths import support_of_paths
 from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
+from gplens.lines.switches import Switches
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
+from gplens.paths.category_paths import switches_of, switching
 from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Question, Rule
+from gplens.processes.category_blocks import rounded_columns
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.across_rows import check_across_rows, draw_across_rows, each_row_alone
@@ -38,7 +44,9 @@ from gplens.uncertainty.backgrounds import check_background
 from gplens.uncertainty.default_request import automatic_request
 from gplens.uncertainty.portions import Work
 from gplens.uncertainty.requests import Samples, Uncertainty
+from gplens.uncertainty.share_coordinates import ShareCoordinates
 from gplens.uncertainty.sums import check_sums
+from gplens.uncertainty.switch_spreads import check_switch_request
 
 __all__ = ["explain"]
 
@@ -68,17 +76,21 @@ def explain(
     tolerance: float | None = None,
     uncertainty: Uncertainty | bool | None = None,
     support: bool | None = None,
+    categories: Categories | None = None,
+    channels: bool | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     feature_names: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Explanation:
     """Integrated Gradients of a Gaussian process: which feature moved the prediction, and by how much.
 
-    IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1).
+    IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1). At t every category is switched with probability t
+    (10.1): where only categories change, that is the Shapley value.
 
     Args:
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
-            gplens.Functions; or what gplens.read(model) returned. It is left as it was.
+            gplens.Functions; an acquisition function of BoTorch, X being candidates; or what gplens.read(model)
+            returned. It is left as it was.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
         baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. An
             estimator of gplens has one of its own, a few training rows that stand for all; no other model has.
@@ -97,6 +109,12 @@ def explain(
             the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
             as much as the attributions of the paths on which it is low. If None, three points of a few paths are
             looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
+        categories: columns without values in between, which paths switch at once (MATH 10): names of columns; names for
+            their codes, {"colour": {0: "red", 1: "blue"}}; or blocks of columns, {"colour": ["colour_red",
+            "colour_blue"]}. Categories and tasks that the kernel of a model tells apart are found without it.
+        channels: whether `explanation.channels` is computed: what of each attribution comes through the mean and what
+            through the variance of the latent functions, exploitation and exploration of an acquisition function. It
+            costs as much again as the attributions. If None, it is computed for acquisition functions alone.
         groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
         feature_names: the names of the columns; those of the frame if None.
         progress: whether a bar shows the rows that are done, by tqdm. If None, it appears after two seconds, on a
@@ -123,54 +141,76 @@ def explain(
     table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
     table.check_columns("the baseline", baseline.names)
     names = table.feature_names(feature_names, None if encoder is None else encoder.names)
+    declared, groups = declared_blocks(names, categories), with_blocks(groups, categories)
     grouped = None if groups is None else group_columns(names, groups)  # a mistake is found before the work
     sets = None if encoder is None or not encoder.sums else sets_of(encoder.blocks, grouped)
     summed = list(grouped.values()) if sets is None and grouped is not None else sets
     with torch.inference_mode(False), torch.no_grad():
         baselines = baseline.rows(table.values)
-        reading, likelihood = _read(model, likelihood, table.values, baselines)
+        if encoder is not None:
+            declared = [[i for column in block for i in encoder.blocks[column]] for block in declared]
+        for rows in (table.values, baselines.flatten(0, 1)) if encoder is None else ():
+            category_texts(names, names, categories, rows)  # a mistake is found before the work
+        reading, likelihood, switches = _read(model, likelihood, table.values, baselines, declared)
         table.check_columns(f"the {reading.model}", reading.columns)
+        _check_target(reading, target)
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names_of_outputs = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names_of_outputs, outputs, tolerance)
+        inputs = names if encoder is None else encoder.inputs
+        question = switching(question, switches, table.values, baselines, inputs)
+        if channels is None:
+            channels = reading.acquisition is not None and reading.remark is None and question.switches is None
+        if channels:
+            check_channels(question)
         if uncertainty is True:
             uncertainty = automatic_request(question, len(names), baselines.shape[1])
+        if question.switches is not None and grouped is not None and sets is None:
+            sets = list(grouped.values())
         request = _request(uncertainty or None, grouped=bool(groups) and sets is None)
+        shares = ShareCoordinates.of(question, sets)
         together = request if isinstance(request, Samples) and request.across_rows else None
         if together is not None:
-            check_across_rows(question)
+            check_across_rows(shares.question)
             request = each_row_alone(question, together)
         if request is not None:
-            check_request(question, request) if sets is None else check_sums(question, request, sets)
+            _check_request(shares, request)
             check_background(question, request, baselines.shape[1])
         background = Background(baseline.weights, summed)
         work = Work(question, rule, request, sets, background)
         with showing(len(table.values), progress) as advance:
             answer = work.run(table.values, baselines, advance)
         attribution, spread, trust, stopped = answer.attribution, answer.spread, None, answer.interrupt
+        split = None
         done = answer.done
         at = (table.values[:done], baselines if len(baselines) == 1 else baselines[:done])
         try:
             if together is not None and spread is not None and stopped is None:
-                draws = draw_across_rows(question, together, *at, background.shares, attribution.integral.values, sets)
+                points = shares.points(at[0]), shares.points(at[1])
+                values = shares.values(attribution.integral.values)
+                draws = draw_across_rows(shares.question, together, *points, background.shares, values, shares.sets)
                 spread = replace(spread, draws=draws, joint_draws=True, across_rows=True)
             if support:
-                trust = support_of_paths(question, rule, work.integrate, *at, background, answer.finished)
-            elif support is None:
-                warn_of_low_support(question.process, *at)
+                trust = _support(shares, rule, work, *at, answer.finished)
+            elif support is None and reading.acquisition is None:
+                warn_of_low_support(question.process, *_with_own_categories(question, *at))
+            if channels and stopped is None:
+                split = channels_of_paths(question, rule, *at, background, attribution.integral.values)
         except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
             stopped = interrupt
     provenance = _provenance(reading, likelihood, target, baseline, rule, question.tolerance)
     floor = question.expectation.floor
-    inputs = names if encoder is None else encoder.inputs
     explanation = _explanation(attribution, floor, table, baseline, baselines, inputs, output_names, provenance)
     if output_names is None:
         spread = None if spread is None else spread.squeezed()
         trust = None if trust is None else trust.squeezed()
-    explanation = replace(explanation, spread=spread if sets is None else None, support=trust)
+        split = None if split is None else split.squeezed()
+    explanation = replace(explanation, spread=spread if sets is None else None, support=trust, channels=split)
     if encoder is not None and original is not None:
         explanation = in_columns(explanation, encoder, names, original, baselines.flatten(0, 1))
     explanation = explanation if groups is None else explanation.group(groups)
+    if encoder is None:
+        explanation = _with_names_of_categories(explanation, names, categories, table.values, baselines)
     over_background = attribution.background_std
     if over_background is not None and output_names is None:
         over_background = over_background[:, 0]
@@ -191,27 +231,99 @@ def _default_baseline(model: Any) -> Baseline | None:
 
 
 def _read(
-    model: Any, likelihood: Any, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
-) -> tuple[Reading, Likelihood | None]:
-    """The model as it was read, compared with the live one at inputs and baselines of this call; its likelihood."""
+    model: Any,
+    likelihood: Any,
+    X: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    declared: list[list[int]],
+) -> tuple[Reading, Likelihood | None, Switches | None]:
+    """The model as it was read, compared with the live one at inputs, baselines and half-way points of this call.
+
+    Half-way points have the categories and rounded numbers of their inputs. The second and third result are the
+    likelihood and the categories of the model.
+    """
     most, every_baseline = CHECKED_AGAIN if isinstance(model, Reading) else CHECKED, baselines.flatten(0, 1)
     rows = _telling(X, most)
-    half_way = (X[rows] + (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0])) / 2
-    points = torch.cat([X[rows], every_baseline[_telling(every_baseline, most)], half_way])
+    points = torch.cat([X[rows], every_baseline[_telling(every_baseline, most)]])
     if isinstance(model, Reading):
         reading = model if likelihood is None else with_likelihood(model, likelihood)
     else:
         reading = read(model, likelihood, points=points)
     check_columns(reading.process.features, X)
+    switches = switches_of(reading.process, declared)
+    starts = (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0]).expand_as(X[rows])
+    still = switches_of(reading.process, [*declared, *([k] for k in rounded_columns(reading.process))])
+    half_way = (X[rows] + (starts if still is None else still.held(starts, X[rows]))) / 2
     try:
-        compared = reading.compared(points)
+        compared = reading.compared(torch.cat([points, half_way]))
     except (ValueError, ArithmeticError) as cause:
         if not isinstance(model, Reading):
             raise
         raise ValueError(
             f"{cause} If the model has changed since it was read, call gplens.read(model) again."
         ) from cause
-    return compared, compared.likelihood
+    return compared, compared.likelihood, switches
+
+
+def _with_names_of_categories(
+    explanation: Explanation, names: tuple[str, ...], categories: Any, X: Tensor, baselines: Tensor
+) -> Explanation:
+    """With the names that the user gave to codes and blocks."""
+    inputs = category_texts(explanation.feature_names, names, categories, X)
+    if inputs is None:
+        return explanation
+    starts = baselines[0] if explanation.background else baselines[:, 0].expand(X.shape)
+    baseline = category_texts(explanation.feature_names, names, categories, starts)
+    return replace(explanation, labels=replace(explanation.labels, inputs=inputs, baseline=baseline))
+
+
+def _check_request(shares: ShareCoordinates, request: Uncertainty) -> None:
+    """Refuse error bars that cannot be computed."""
+    if shares.question.switches is not None:
+        check_switch_request(shares.question, request)
+    elif shares.sets is None:
+        check_request(shares.question, request)
+    else:
+        check_sums(shares.question, request, shares.sets)
+
+
+def _support(
+    shares: ShareCoordinates,
+    rule: Rule,
+    work: Work,
+    X: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    attribution: Attribution,
+) -> Support:
+    """The support along the paths, in numbers and shares of categories if paths change some."""
+    if shares.question.switches is not None:
+        raise ValueError(
+            "expected paths that change no category for support=True, or a target that is linear in the latent "
+            "function of a model whose kernel is a product over its categories, got others; give each input a baseline "
+            "with its own categories, or leave support=True out."
+        )
+    values = shares.values(attribution.integral.values)
+    attribution = replace(attribution, integral=replace(attribution.integral, values=values))
+    points = shares.points(X), shares.points(baselines)
+    trust = support_of_paths(shares.question, rule, work.integrate, *points, work.background, attribution)
+    assert trust.prior_part is not None
+    prior = shares.summed(trust.prior_part)
+    return replace(trust, prior_part=prior, data_part=shares.summed(values) - prior)
+
+
+def _with_own_categories(
+    question: Question, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]:
+    """The same paths without their changes of categories."""
+    return X, baselines if question.switches is None else question.switches.held(baselines, X[:, None])
+
+
+def _check_target(reading: Reading, target: Target) -> None:
+    if reading.acquisition is not None and not isinstance(target, Response):
+        raise ValueError(
+            f"expected no target= for {reading.acquisition}, got {target!r}: an acquisition function is what is "
+            "explained. Explain its model with that target: gplens.explain(acquisition.model, ...)."
+        )
 
 
 def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:
@@ -298,7 +410,7 @@ def _provenance(
     return Provenance(
         model=reading.model,
         likelihood=None if likelihood is None else likelihood.name,
-        target=repr(target),
+        target=reading.acquisition or repr(target),
         baseline=repr(baseline),
         rule=repr(rule),
         tolerance=tolerance,
@@ -306,6 +418,7 @@ def _provenance(
         notes=reading.notes,
         version=VERSION,
         output=_single_output(likelihood, target),
+        remark=reading.remark,
     )
 
 

@@ -10,6 +10,7 @@ from gplens.kernels import (
     RBF,
     ActiveDimensions,
     Autograd,
+    Bilinear,
     Constant,
     Cosine,
     Kernel,
@@ -137,6 +138,12 @@ def raised(inner: Pair, exponent: float) -> Pair:
 def linear(g: torch.Generator, d: int = FEATURES) -> Pair:
     a = uniform(g, 0.1, 1, d)
     return Linear(a), lambda x, z: (a * x * z).sum(-1)
+
+
+def bilinear(g: torch.Generator) -> Pair:
+    root = uniform(g, -0.5, 0.7, FEATURES * FEATURES).view(FEATURES, FEATURES)
+    G = root @ root.T
+    return Bilinear(G), lambda x, z: ((x @ G) * z).sum(-1)
 
 
 def polynomial(g: torch.Generator, d: int = FEATURES) -> Pair:

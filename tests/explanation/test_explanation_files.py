@@ -110,7 +110,7 @@ def test_a_newer_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "e"
     single().save(path)
     _replace(path, {**_header(path), "format_version": 99}, load_file(path))
-    with pytest.raises(ValueError, match=naming(path, "format", 99, 3, "gplens")):
+    with pytest.raises(ValueError, match=naming(path, "format", 99, 4, "gplens")):
         Explanation.load(path)
 
 

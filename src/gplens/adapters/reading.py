@@ -44,6 +44,10 @@ class Reading:
     """How tables become inputs, where columns are not inputs themselves."""
     default_baseline: Any = None
     """The baseline that the model keeps for explanations without one; None if it keeps none."""
+    acquisition: str | None = None
+    """Name of the acquisition function that is explained in place of the model's response; None for a model."""
+    remark: str | None = None
+    """How gradients are computed, where an explanation has to say it."""
     compare: Compare = _nothing_to_compare
     """Compares the live model's prediction at points with `at`, the marginals of `process`: a ValueError, or notes."""
 

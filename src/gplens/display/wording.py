@@ -94,6 +94,13 @@ def with_values(label: str, value: float, baseline: float | None) -> str:
     return f"{label}: {number(baseline)} → {number(value)}"
 
 
+def with_texts(label: str, text: str, baseline: str | None) -> str:
+    """The same for texts: colour: blue → red, or colour = red."""
+    if baseline is None or baseline == text:
+        return f"{label} = {elided(text)}"
+    return f"{label}: {elided(baseline)} → {elided(text)}"
+
+
 def others_label(count: int) -> str:
     """297 others."""
     return f"{count:,} other{'' if count == 1 else 's'}"

@@ -36,6 +36,14 @@ class HyperparameterDraws:
     """How many of these belong to each output asked for."""
 
 
+class Channel(NamedTuple):
+    """A part of every attribution: what comes through some means and variances of latent functions  (10.1)."""
+
+    name: str
+    means: tuple[int, ...]
+    variances: tuple[int, ...]
+
+
 class Expectation(ABC):
     """T(x) = psi(m(x), v(x)), for one or more outputs.
 
@@ -85,6 +93,11 @@ class Expectation(ABC):
     def names(self, latents: int) -> tuple[str, ...]:
         """The names of the outputs."""
         return tuple(f"output {i}" for i in range(self.count(latents)))
+
+    def channels(self, latents: int) -> tuple[Channel, ...]:
+        """The parts that attributions can be split into; none if nothing is known of what psi depends on."""
+        every = tuple(range(latents))
+        return Channel("mean", every, ()), Channel("variance", (), every)
 
     def within(self, tolerance: float) -> "Expectation":
         """The same with the accuracy that a relative tolerance of attributions requires."""

@@ -10,6 +10,7 @@ from jaxtyping import jaxtyped
 from torch import Tensor
 
 from gplens.adapters.labels import EntryTexts, Labels
+from gplens.explanation.channels import Channels
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
@@ -17,9 +18,9 @@ from gplens.explanation.storage import DamageError, pack, unpack, write
 from gplens.explanation.support import Support
 
 FORMAT = "gplens explanation"
-VERSION = 3
+VERSION = 4
 """Version 1 has no checksum. Its files are read, with a warning. Version 2 knows of the support only where it is, and
-nothing of weights and deviations over a background."""
+nothing of weights and deviations over a background; version 3 nothing of channels."""
 OF_SPREAD = {"std": "std", "std_error": "std_error", "covariance": "covariance", "draws": "draws"}
 OF_SPREAD |= {"spread_error": "error", "spread_converged": "converged"}
 """Names of the spread's tensors in a file, and in the spread."""
@@ -47,6 +48,7 @@ def save(explanation: Explanation, path: Path) -> None:
         "across_rows": spread is not None and spread.across_rows,
         "gaussian": spread is not None and spread.gaussian,
         "provenance": asdict(explanation.provenance),
+        "channels": None if explanation.channels is None else explanation.channels.names,
     }
     tensors = explanation.tensors()
     if spread is not None:
@@ -54,6 +56,8 @@ def save(explanation: Explanation, path: Path) -> None:
     if explanation.support is not None:
         of_support = explanation.support.tensors()
         tensors |= {name: of_support[field] for name, field in OF_SUPPORT.items() if field in of_support}
+    if explanation.channels is not None:
+        tensors["channels"] = explanation.channels.values_by_name
     tensors |= {name: part.codes for name, part in texts.items() if part is not None}
     write(path, pack(header, tensors))
 
@@ -94,20 +98,33 @@ def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanat
         flags = {name: header[name] for name in ("joint_draws", "gaussian")}
         flags["across_rows"] = header.get("across_rows", False)  # files of earlier versions have none
         parts["labels"] = _read_labels(header, tensors)
+        channels = _read_channels(header, tensors)
     except (AttributeError, KeyError, TypeError) as cause:
         raise DamageError(f"whose header lacks a part, or has one of another kind ({cause})") from cause
     spread: dict[str, Any] = {"std": None, **of_spread, **flags}
-    parts |= {"error": None, "converged": None, **tensors, "spread": None, "support": None}
+    parts |= {"error": None, "converged": None, **tensors, "spread": None, "support": None, "channels": None}
     _check_parts(Provenance, provenance)
     parts["provenance"] = Provenance(**provenance)
     _check_parts(Spread, spread)
     if support:
         _check_parts(Support, support)
     _check_parts(Explanation, parts)
-    _check_shapes({**_types(Spread, spread), **_types(Support, support), **_types(Explanation, parts)})
+    types = {**_types(Spread, spread), **_types(Support, support), **_types(Channels, channels)}
+    _check_shapes({**types, **_types(Explanation, parts)})
     _check_lengths(parts)
-    both = {"spread": Spread(**spread) if of_spread else None, "support": Support(**support) if support else None}
-    return Explanation(**{**parts, **both})
+    parts["spread"], parts["support"] = Spread(**spread) if of_spread else None, Support(**support) if support else None
+    return Explanation(**{**parts, "channels": Channels(**channels) if channels else None})
+
+
+def _read_channels(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """The parts of the channels, whose tensor is taken out of the others; none in files without."""
+    if header.get("channels") is None:
+        return {}
+    parts = {"names": tuple(header["channels"]), "values_by_name": tensors.pop("channels")}
+    _check_parts(Channels, parts)
+    if len(parts["names"]) != len(parts["values_by_name"]):
+        raise DamageError(f"which has {len(parts['names'])} names of {len(parts['values_by_name'])} channels")
+    return parts
 
 
 def _read_labels(header: dict[str, Any], tensors: dict[str, Tensor]) -> Labels:

@@ -30,9 +30,10 @@ def _table(e: Explanation, row: int) -> Table:
     entries, names = [], told_apart(shown.names, 40)
     for i, group in enumerate(shown.columns):
         given = float(e.inputs[row, group[0]]) if len(group) == 1 else float("nan")
+        words = e.labels.input_text(row, group[0]) if len(group) == 1 else None
         low, high = (None if part is None else float(part[0, i]) for part in (shown.low, shown.high))
         text = with_deviation(values[i], shown.deviation(0, i), places)
-        entries.append(Entry(names[i], "" if given != given else number(given), text, values[i], low, high))
+        entries.append(Entry(names[i], words or ("" if given != given else number(given)), text, values[i], low, high))
     start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
     digits, name = decimals(max(abs(start), abs(end))), output_name(e, j)
     change = f"baseline {aligned(start, digits)} → prediction {aligned(end, digits)}"

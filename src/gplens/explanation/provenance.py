@@ -29,3 +29,5 @@ class Provenance:
     """What the single output of a model is, if the model names it: "P(y = class 1)"."""
     path: str | None = None
     """What paths are straight in, if that is not the features themselves."""
+    remark: str | None = None
+    """How gradients were computed, if that is to be said beside the result."""

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.adapters.labels import Labels
+from gplens.explanation.channels import Channels
 from gplens.explanation.inferred import Inferred
 from gplens.explanation.provenance import Provenance
 from gplens.explanation.selection import (
@@ -69,6 +70,9 @@ class Explanation(Inferred, Shown):
     """How sure the model is of each attribution; None unless asked for with explain(uncertainty=...)."""
     support: Support | None = None
     """How far the data determine the model along each path; None unless asked for with explain(support=True)."""
+    channels: Channels | None = None
+    """What of each attribution comes through the mean ("mean") and through the variance ("variance"), by name  (10.1);
+    None unless asked for with explain(channels=True), or if an acquisition function is explained."""
     frame_backend: str | None = None
     """The library of the frame that the inputs came in ("pandas", "polars", ...), in which `to_frame` answers."""
     labels: Labels = Labels()
@@ -85,6 +89,7 @@ class Explanation(Inferred, Shown):
         chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items() if name in BY_ROW}
         chosen["baseline"] = self.baseline if self.background else self.baseline[rows]
         chosen["labels"] = self.labels.of_rows(rows, background=self.background)
+        chosen["channels"] = None if self.channels is None else self.channels.rows(rows)
         chosen["support"] = None if self.support is None else self.support.rows(rows)
         return replace(self, **chosen, spread=None if self.spread is None else self.spread.rows(rows))
 
@@ -110,6 +115,7 @@ class Explanation(Inferred, Shown):
             feature_names=tuple(columns),
             spread=None if self.spread is None else self.spread.group(list(columns.values())),
             support=None if self.support is None else self.support.group(columns),
+            channels=None if self.channels is None else self.channels.group(columns),
         )
 
     def contrast(self, a: SupportsIndex | str, b: SupportsIndex | str) -> "Explanation":
@@ -124,6 +130,7 @@ class Explanation(Inferred, Shown):
         target = f"{self.provenance.target}, {self.output_names[i]} rather than {self.output_names[j]},"
         parts["spread"] = None if self.spread is None else self.spread.contrast(i, j)
         parts["support"] = None if self.support is None else self.support.contrast(i, j)
+        parts["channels"] = None if self.channels is None else self.channels.contrast(i, j)
         parts["background_std"] = None  # the two vary together, as their deviations do not say
         return replace(self, **parts, output_names=None, provenance=replace(self.provenance, target=target))
 

@@ -11,6 +11,8 @@ ROWS = 2
 """Inputs that are shown."""
 FEATURES = 10
 """Features of an input that are shown."""
+GIVEN = 14
+"""Characters of what inputs are, at least."""
 BAR = 16
 """Characters of the longest bar."""
 
@@ -46,11 +48,12 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
     order = values.abs().argsort(descending=True).tolist()
     width = max(len(e.feature_names[k]) for k in order[:FEATURES])
     largest = max(float(values.abs().max()), torch.finfo(values.dtype).tiny)
+    widest = max(GIVEN, *(len(_given(e, i, k)) for k in order[:FEATURES]))
     for k in order[:FEATURES]:
         value, given = float(values[k]), _given(e, i, k)
         bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / largest)
         deviation = "" if e.std is None else f" +- {float(e.std[(*at, k)]):<9.3g}"
-        lines.append(f"    {e.feature_names[k]:<{width}} {given:<14} {value:>+12.5g}{deviation}  {bar}".rstrip())
+        lines.append(f"    {e.feature_names[k]:<{width}} {given:<{widest}} {value:>+12.5g}{deviation}  {bar}".rstrip())
     if len(order) > FEATURES:
         rest = float(values[order[FEATURES:]].sum())
         lines.append(f"    {_count(len(order) - FEATURES, 'other feature')}: {rest:+.5g}")
@@ -58,8 +61,11 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
 
 
 def _given(e: Explanation, i: int, k: int) -> str:
-    """What an input is: its text, or its number; nothing for a group of features."""
+    """What an input is: its text, with that of a baseline that differs, or its number; nothing for a group."""
     text, number = e.labels.input_text(i, k), float(e.inputs[i, k])
+    start = None if e.background else e.labels.baseline_text(i, k)
+    if text is not None and start is not None and start != text:
+        return f"= {text} (from {start})"
     return f"= {text}" if text is not None else "" if isnan(number) else f"= {number:.6g}"
 
 

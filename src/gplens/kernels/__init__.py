@@ -1,6 +1,7 @@
 """Kernels: one per file, each with its values along a line and its pull-back (MATH 4)."""
 
 from gplens.kernels.autograd import Autograd, Warped
+from gplens.kernels.bilinear import Bilinear
 from gplens.kernels.composite import ActiveDimensions, Product, Scale, Sum
 from gplens.kernels.constant import Constant, Discrete
 from gplens.kernels.dot_product import Linear, Polynomial
@@ -15,6 +16,7 @@ __all__ = [
     "RBF",
     "ActiveDimensions",
     "Autograd",
+    "Bilinear",
     "Constant",
     "Cosine",
     "Discrete",

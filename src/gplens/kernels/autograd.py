@@ -86,11 +86,11 @@ class Warped(Kernel):
         return _along_curve(self.kernel.along_diagonal(tangents), line, J)
 
     def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        x, J = self._jacobian(X)
+        x, J = self.jacobian(X)
         return self.kernel.gradient(x, self.phi(Y)) @ J
 
     def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
-        (x, Jx), (y, Jy) = self._jacobian(X), self._jacobian(Y)
+        (x, Jx), (y, Jy) = self.jacobian(X), self.jacobian(Y)
         inner = self.kernel.between_points(x, y)
 
         def by_both(full: bool) -> Float[Tensor, "1 q p d *d"]:
@@ -106,11 +106,11 @@ class Warped(Kernel):
 
     def _tangents(self, line: Line) -> tuple[Line, Float[Tensor, "bq e d"]]:
         """phi at every node, with its direction there, so that kernels of categories notice a change; and J."""
-        x, J = self._jacobian(line.points().flatten(0, 1))
+        x, J = self.jacobian(line.points().flatten(0, 1))
         d = line.d.repeat_interleave(line.t.shape[1], 0)
         return Line(x, torch.einsum("ned,nd->ne", J, d), x.new_zeros(len(x), 1)), J
 
-    def _jacobian(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, "k e"], Float[Tensor, "k e d"]]:
+    def jacobian(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, "k e"], Float[Tensor, "k e d"]]:
         """phi and J_jk = d_k phi_j."""
         with torch.enable_grad():
             X = X.detach().requires_grad_()

@@ -59,7 +59,10 @@ class Constant(Unchanging):
 @final
 @dataclass(frozen=True, eq=False)
 class Discrete(Unchanging):
-    """k(x, z) of categories or tasks, which have no derivative. Exact for paths that do not change them."""
+    """k(x, z) of categories or tasks, which have no derivative. Exact on lines that do not change them.
+
+    A path that changes categories is a mixture of such lines  (10.1).
+    """
 
     pairs: Callable[[Float[Tensor, "b d"], Float[Tensor, "n d"]], Float[Tensor, "b n"]]
     """(X, Z) -> k(x_i, z_j)."""
@@ -77,8 +80,8 @@ class Discrete(Unchanging):
         changes = line.d[line.d != 0]
         if len(changes):
             raise ValueError(
-                f"expected paths that leave the categories of {self.name} unchanged, got a change by "
-                f"{float(changes[0]):g}. Between categories there is no derivative, so Integrated Gradients does not "
-                "exist. Give each input a baseline with its own categories, one row per input: baseline = X.clone(), "
-                "with the other columns changed."
+                f"expected lines that leave the categories of {self.name} unchanged, got a change by "
+                f"{float(changes[0]):g}: between categories there is no derivative. gplens.explain switches them; for "
+                "anything else give each input a baseline with its own categories: baseline = X.clone(), with the "
+                "other columns changed."
             )

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.expectations.link import Link, Moments, PairMoments
+from gplens.expectations.normal import cdf
 from gplens.lines.shapes import Batch
 from gplens.links.moments.checks import check_marginal
-from gplens.links.moments.normal import cdf
 
 
 @final

@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.expectations.link import Link, Moments, PairMoments, beside_a_step
+from gplens.expectations.normal import cdf, density
 from gplens.lines.shapes import Batch
 from gplens.links.moments.hermite import expect_pairs
 from gplens.links.moments.logistic import Logistic, expect, reach, terms
-from gplens.links.moments.normal import cdf, density
 
 
 @final

@@ -13,6 +13,8 @@ from gplens.paths.averaging import Background
 from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.share_gradient import ShareGradient
+from gplens.paths.switching import SwitchingGradient
 from gplens.paths.threads import balanced, in_order
 
 TIGHTENINGS = 3
@@ -107,8 +109,24 @@ def _averaged_over_baselines(
 def _integrated(
     question: Question, rule: Rule, x: Float[Tensor, "b d"], x0: Float[Tensor, "#b d"], scratch: Scratch
 ) -> Attribution:
-    gradient = PathGradient(question, x0, x, scratch)
+    changed = None if question.switches is None else question.switches.changed(x0, x).any(1)
+    if question.switches is None or changed is None or not bool(changed.any()):
+        gradient = PathGradient(question, x0, x, scratch)
+    elif bool(changed.all()):
+        kind = SwitchingGradient if question.shares is None else ShareGradient
+        gradient = kind(question, x0, x, scratch)
+    else:
+        return _merged(question, rule, x, x0.expand_as(x), changed, scratch)
     return Attribution(rule.integrate(gradient, question.tolerance), gradient.start, gradient.end)
+
+
+def _merged(question: Question, rule: Rule, x: Tensor, x0: Tensor, chosen: Tensor, scratch: Scratch) -> Attribution:
+    """The chosen paths, which change categories, and the others, which are straight lines, apart from each other."""
+    first, second = (_integrated(question, rule, x[rows], x0[rows], scratch) for rows in (chosen, ~chosen))
+    whole = _like(first, len(x))
+    for target, *parts in zip(_tensors(whole), _tensors(first), _tensors(second), strict=True):
+        target[chosen], target[~chosen] = parts
+    return whole
 
 
 def _averaged(attribution: Attribution, s: int, background: Background) -> Attribution:

@@ -72,6 +72,7 @@ def _cause(
 ) -> str:
     """What makes the longest path of an input hard, and what to do, as sentences."""
     process = question.process
+    x0 = x0 if question.switches is None else question.switches.held(x0, x)
     lengths = process.length(Line(x0, x - x0, x.new_zeros(len(x0), 0)))
     start, length = x0[int(lengths.argmax())], float(lengths.max())
     if length > LONG:

@@ -9,8 +9,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.expectations.expectation import Expectation
+from gplens.lines.switches import Switches
 from gplens.paths.nested import nested_rule
 from gplens.paths.panels import Panels, ratio
+from gplens.processes.one_hot_process import OneHotProcess
 from gplens.processes.process import CUTS, Process
 
 
@@ -23,6 +25,10 @@ class Question:
     expectation: Expectation
     outputs: tuple[int, ...]
     tolerance: float
+    switches: Switches | None = None
+    """Blocks of columns that paths switch at once (10.1); None if no path changes one."""
+    shares: OneHotProcess | None = None
+    """The latent functions of numbers and shares of categories (10.3), where they say all of the target."""
 
 
 class KeptNodes(ABC):

@@ -17,7 +17,7 @@ from gplens.display.marks import (
     split,
     titles,
 )
-from gplens.display.wording import aligned, decimals, told_apart, with_deviation, with_values
+from gplens.display.wording import aligned, decimals, told_apart, with_deviation, with_texts, with_values
 from gplens.plots.canvas import (
     axes_of,
     axis_label,
@@ -78,8 +78,12 @@ def step_labels(e: Attributions, shown: Marks, row: int) -> list[str]:
     labels = told_apart(shown.names)
     for i, group in enumerate(shown.columns):
         if len(group) == 1:
-            baseline = None if e.background else float(e.baseline[row, group[0]])
-            labels[i] = with_values(labels[i], float(e.inputs[row, group[0]]), baseline)
+            k = group[0]
+            baseline, text = None if e.background else float(e.baseline[row, k]), e.labels.input_text(row, k)
+            if text is None:
+                labels[i] = with_values(labels[i], float(e.inputs[row, k]), baseline)
+            else:
+                labels[i] = with_texts(labels[i], text, None if e.background else e.labels.baseline_text(row, k))
     return labels
 
 

@@ -27,6 +27,10 @@ class AffineMap:
     W: Float[Tensor, "d e"]
     apply: Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
     """x -> x'."""
+    blocks: tuple[tuple[int, ...], ...] = ()
+    """Columns of x that change at once, such as one-hot blocks: x' is affine in the others while these stay."""
+    rounded: tuple[int, ...] = ()
+    """Columns of x that the host rounds, and this map does not: both agree at whole numbers."""
 
     def __call__(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
         """x'."""
@@ -39,7 +43,13 @@ class AffineMap:
 
     def then(self, following: "AffineMap") -> "AffineMap":
         """This map followed by another one."""
-        return AffineMap(self.W @ following.W, lambda x: following(self(x)))
+        blocks = self.blocks + tuple(filter(None, map(self._behind, following.blocks)))
+        rounded = self.rounded + self._behind(following.rounded)
+        return AffineMap(self.W @ following.W, lambda x: following(self(x)), blocks, rounded)
+
+    def _behind(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """The columns of x that columns of x' are made of."""
+        return tuple((self.W[:, list(columns)] != 0).any(1).nonzero()[:, 0].tolist())
 
     @staticmethod
     def linear(W: Float[Tensor, "d e"], centre: Float[Tensor, " d"] | None = None) -> "AffineMap":
@@ -156,6 +166,13 @@ class Transformed(Process):
         return None if inner is None else replace(inner, process=Transformed.through(inner.process, self.map))
 
     def _line(self, line: Line) -> Line:
+        columns = [column for block in self.map.blocks for column in block]
+        if columns and bool((line.d[:, columns] != 0).any()):
+            raise ValueError(
+                f"expected lines that leave the encoded columns {columns} unchanged, got one that does not: between "
+                "categories there is no derivative. gplens.explain switches them; for anything else give each input a "
+                "baseline with its own categories."
+            )
         return Line(self.map(line.x0), line.d @ self.W, line.t)
 
 

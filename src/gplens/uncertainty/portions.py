@@ -17,7 +17,9 @@ from gplens.paths.sampling import attribute_by_sampling
 from gplens.uncertainty.answers import spread_of
 from gplens.uncertainty.backgrounds import spread_over_background
 from gplens.uncertainty.requests import Samples, Uncertainty
+from gplens.uncertainty.share_coordinates import ShareCoordinates
 from gplens.uncertainty.sums import NEXT_ROW, spread_of_sums
+from gplens.uncertainty.switch_spreads import spread_of_switches
 
 BLOCKS = 8
 """Blocks of a portion, which share their scratch memory."""
@@ -103,11 +105,15 @@ class Work:
         values: Float[Tensor, "p o d"],
     ) -> Spread:
         """That of the attributions, or of their sums over sets of features."""
+        at = ShareCoordinates.of(self.question, self.sets)
+        x, baselines, values = at.points(x), at.points(baselines), at.values(values)
+        background = replace(self.background, sets=at.sets)
+        if at.question.switches is not None:
+            return spread_of_switches(at.question, request, x, baselines, values, background)
         if baselines.shape[1] > 1:
-            background = replace(self.background, sets=self.sets)
-            return spread_over_background(self.question, request, x, baselines, values, background)
-        asked = (self.question, request, x, baselines[:, 0], values)
-        return spread_of(*asked) if self.sets is None else spread_of_sums(*asked, self.sets)
+            return spread_over_background(at.question, request, x, baselines, values, background)
+        asked = (at.question, request, x, baselines[:, 0], values)
+        return spread_of(*asked) if at.sets is None else spread_of_sums(*asked, at.sets)
 
 
 def _written(whole: Portion | None, part: Portion, before: int, rows: int) -> Portion:

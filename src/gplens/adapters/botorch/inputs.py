@@ -13,7 +13,6 @@ from botorch.models.transforms.input import (
     InputPerturbation,
     InputTransform,
     Log10,
-    Round,
     Warp,
 )
 from jaxtyping import Float
@@ -36,6 +35,8 @@ def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
     if affine is not None:
         host = model.transform_inputs(points)
         limit, hint = SAME * (1 + host.abs().max()), "A subclass may have changed the input transform."
+        if affine.rounded:
+            hint = f"Columns {list(affine.rounded)} are rounded by the model: give it whole numbers, and the baseline."
         compare_numbers("transformed input", affine(points), host, limit, hint)
     return affine
 
@@ -62,9 +63,10 @@ def smooth_inputs(model: Any, index: int) -> Smooth:
 def read_transform(transform: InputTransform, features: int) -> AffineMap | None:
     """x' = x W + offset; None for a smooth transform that is no such map; an error for one without a derivative."""
     raise ValueError(
-        "expected the input transforms Normalize, InputStandardize, FilterFeatures, Log10, Warp, or chains of these, "
-        f"got {type(transform).__name__}, which may have no derivative; transform the inputs before the model is "
-        "fitted, and explain it in those."
+        "expected the input transforms Normalize, InputStandardize, FilterFeatures, Log10, Warp, Round, "
+        "OneHotToNumeric, NumericToCategoricalEncoding, or chains of these, got "
+        f"{type(transform).__name__}, which may have no derivative; transform the inputs before the model is fitted, "
+        "and explain it in those."
     )
 
 
@@ -99,21 +101,18 @@ def _(transform: Log10 | Warp, features: int) -> AffineMap | None:
 
 @read_transform.register
 def _(transform: ChainedInputTransform, features: int) -> AffineMap | None:
-    total = AffineMap.columns(features)
+    total, maps = AffineMap.columns(features), []
     for link in transform.values():
         affine = read_transform(link, features)
         total = None if total is None or affine is None else total.then(affine)
         features = features if affine is None else affine.outputs
+        maps.append(affine)
+    if total is None and any(part is not None and (part.blocks or part.rounded) for part in maps):
+        raise ValueError(
+            "expected affine input transforms in a chain with Round, OneHotToNumeric or NumericToCategoricalEncoding, "
+            "got one with Log10 or Warp; take the logarithm before the model is fitted."
+        )
     return total
-
-
-@read_transform.register
-def _(transform: Round, features: int) -> AffineMap | None:
-    raise ValueError(
-        "expected an input transform with a derivative, got Round, which makes the prediction a staircase (BoTorch's "
-        "own gradient of it is that of the unrounded input); fit the model on inputs that are rounded already, "
-        "without Round, and explain that one."
-    )
 
 
 @read_transform.register

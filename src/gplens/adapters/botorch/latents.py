@@ -116,15 +116,15 @@ def check_tasks(model: Any, points: Float[Tensor, "k d"]) -> None:
     if points.shape[1] == columns - 1:
         raise ValueError(
             f"expected X with the {columns} columns that the {type(model).__name__} was fitted on, of which column "
-            f"{column} is the task, got {points.shape[1]} columns; its tasks are correlated: explain one at a time, "
-            "with X and baseline that have the column of the task."
+            f"{column} is the task, got {points.shape[1]} columns; its tasks are correlated: give X and the baseline "
+            "the column of the task, which may differ between them."
         )
     tasks, fitted = points[:, min(column, points.shape[1] - 1)].unique().tolist(), sorted(model._expected_task_values)
-    unknown = [task for task in tasks if int(task) not in fitted]
+    unknown = [task for task in tasks if task not in fitted]
     if unknown:
         raise ValueError(
-            f"expected tasks among {fitted} in column {column} of X and the baseline, the same in both, got {unknown}; "
-            "explain one task at a time."
+            f"expected tasks among {fitted} in column {column} of X and the baseline, got {unknown}; a task between "
+            "two others does not exist, so that averages such as baselines.Mean(X) are none: choose rows of X."
         )
 
 

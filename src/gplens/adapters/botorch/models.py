@@ -36,7 +36,7 @@ TRANSLATIONS.update({CategoricalKernel: discrete, PositiveIndexKernel: discrete}
 @read_model.register
 def _(model: Model, points: Float[Tensor, "k d"] | None) -> Reading:
     """Read every part, compare the shadows' posteriors, return; `compare` asks the live model, a list as a whole."""
-    x = _raw_points(model) if points is None else points
+    x = raw_points(model) if points is None else points
     models = _parts_of(model)
     for inner in models:
         _check_points(inner, x)
@@ -110,7 +110,7 @@ def _raw_inputs(model: Any) -> Float[Tensor, "*c n d"]:
     return model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
 
 
-def _raw_points(model: Any) -> Float[Tensor, "k d"]:
+def raw_points(model: Any) -> Float[Tensor, "k d"]:
     """Some raw training inputs, or inducing points where no transform makes them differ from raw inputs."""
     first = _parts_of(model)[0]
     if isinstance(first, ExactGP):

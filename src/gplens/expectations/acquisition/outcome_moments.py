@@ -1,0 +1,75 @@
+"""Moments of outcomes from those of latent functions, as a host has them: floors, logarithms, sums (MATH 10.2)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from gplens.expectations.acquisition.criterion import Outcomes
+
+Partial = Float[Tensor, "o *n"] | None
+
+
+class Moments(NamedTuple):
+    """Means and variances of outcomes, and what their derivatives need."""
+
+    m: Outcomes
+    v: Outcomes
+    latent: tuple[Outcomes, Outcomes]
+    """m and v of the latent functions, v not below its floor."""
+    above: tuple[Bool[Tensor, "o *n"], Bool[Tensor, "p *n"]]
+    """Where the variances of latent functions and of outcomes are above their floors."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OutcomeMoments:
+    """(m, v) of latent functions -> (M, V) of outcomes:  v >= floor, exp of some, a weighted sum, V >= floor."""
+
+    logarithmic: tuple[bool, ...]
+    """Whether the latent function is the logarithm of each outcome."""
+    smallest: float
+    """What the host raises smaller variances of latent functions to."""
+    smallest_outcome: float
+    """What it raises smaller variances of outcomes to."""
+    weights: Float[Tensor, " o"] | None = None
+    """Of a weighted sum of the outcomes, which psi is then a function of."""
+    offset: float = 0.0
+    """Of that sum."""
+
+    @property
+    def needs_variance(self) -> bool:
+        return any(self.logarithmic)
+
+    def forward(self, m: Outcomes, v: Outcomes) -> Moments:
+        """The moments, with v of a lognormal outcome in place of the normal one  (2.10a)."""
+        s = v.clamp(min=self.smallest)
+        M, V = m, s
+        if any(self.logarithmic):
+            mean, exponential = torch.exp(m + s / 2), self._mask(m)
+            M, V = torch.where(exponential, mean, m), torch.where(exponential, mean**2 * torch.expm1(s), s)
+        if self.weights is not None:
+            w = self.weights.reshape(-1, *(1,) * (m.ndim - 1))
+            M, V = (w * M).sum(0, keepdim=True) + self.offset, (w**2 * V).sum(0, keepdim=True)
+        return Moments(M, V.clamp(min=self.smallest_outcome), (m, s), (v >= self.smallest, self.smallest_outcome <= V))
+
+    def backward(self, moments: Moments, by_M: Outcomes, by_V: Partial) -> tuple[Outcomes, Partial]:
+        """psi_m and psi_v from psi_M and psi_V; psi does not change with a variance below its floor."""
+        (m, s), (above, above_outcome) = moments.latent, moments.above
+        by_V = None if by_V is None else by_V * above_outcome
+        if self.weights is not None:
+            w = self.weights.reshape(-1, *(1,) * (m.ndim - 1))
+            by_M, by_V = w * by_M, None if by_V is None else w**2 * by_V
+        if not any(self.logarithmic):
+            return by_M, None if by_V is None else by_V * above
+        by_V = torch.zeros_like(by_M) if by_V is None else by_V
+        mean, exponential = torch.exp(m + s / 2), self._mask(m)
+        V = mean**2 * torch.expm1(s)
+        by_m = by_M * mean + by_V * 2 * V
+        by_s = by_M * mean / 2 + by_V * (V + mean**2 * torch.exp(s))
+        return torch.where(exponential, by_m, by_M), torch.where(exponential, by_s, by_V) * above
+
+    def _mask(self, like: Outcomes) -> Bool[Tensor, "o *n"]:
+        return torch.tensor(self.logarithmic).reshape(-1, *(1,) * (like.ndim - 1)).expand_as(like)

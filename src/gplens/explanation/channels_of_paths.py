@@ -1,0 +1,75 @@
+"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 10.1)."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.expectations.channel_gradients import ChannelGradients
+from gplens.expectations.expectation import Channel
+from gplens.explanation.channels import Channels
+from gplens.lines.line import Line
+from gplens.paths.attribution import attribute
+from gplens.paths.averaging import Background
+from gplens.paths.integrand import Question, Rule
+
+
+def check_channels(question: Question) -> None:
+    """Refuse a target, or paths, without channels, before anything is computed."""
+    if question.switches is not None:
+        raise ValueError(
+            "expected paths that change no category for channels=True, got some that do: a category is switched at "
+            "once, and a difference of psi(m, v) has no parts of m and of v. Leave channels= out, or give each input "
+            "a baseline with its own categories."
+        )
+    if question.expectation.replicates is not None:
+        raise ValueError(
+            "expected a target without draws for channels=True, got correlated classes, which are averages over draws. "
+            "Explain them without channels=, or explain the latent functions: target=gplens.targets.Latent()."
+        )
+    if not question.expectation.channels(question.process.latents):
+        raise ValueError(
+            f"expected a target that is a function of posterior means and variances for channels=True, got "
+            f"{question.expectation!r}, which is known by its values and gradients alone. Explain it without channels=."
+        )
+
+
+def channels_of_paths(
+    question: Question,
+    rule: Rule,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    background: Background,
+    values: Float[Tensor, "b o d"],
+) -> Channels:
+    """All channels but the last by the rule and the tolerance of the values; the last is what remains of them.
+
+    It costs as much again as the attributions themselves, and somewhat more: a channel alone adds up to nothing that
+    is known, so that refinement goes by the difference of two rules alone. Nothing is computed if the target does not
+    depend on the variance, or on nothing else.
+    """
+    parts, outputs = question.expectation.channels(question.process.latents), len(question.outputs)
+    whole = _whole_channel(question, parts, x)
+    if whole is not None:
+        every = torch.zeros(len(parts), *values.shape, dtype=values.dtype)
+        every[whole] = values
+        return Channels(tuple(part.name for part in parts), every)
+    count = question.expectation.count(question.process.latents)
+    asked = tuple(i * count + output for i in range(len(parts) - 1) for output in question.outputs)
+    gradients = ChannelGradients(question.expectation, parts[:-1])
+    split = replace(question, expectation=gradients, outputs=asked)
+    found = attribute(split, rule, x, baselines, background).integral.values
+    others = found.unflatten(1, (len(parts) - 1, outputs)).movedim(1, 0)
+    return Channels(tuple(part.name for part in parts), torch.cat([others, (values - others.sum(0))[None]]))
+
+
+def _whole_channel(question: Question, parts: tuple[Channel, ...], x: Float[Tensor, "b d"]) -> int | None:
+    """The channel that has all of the attributions, since psi does not depend on anything else; None if several do."""
+    if len(x) == 0:
+        return 0
+    jet = question.expectation.jet(question.process.along(Line.at(x[:1])), question.outputs)
+    if jet.by_v is not None:
+        return None
+    through_means = [i for i, part in enumerate(parts) if part.means]
+    return through_means[0] if len(through_means) == 1 else None

@@ -1,0 +1,80 @@
+"""Columns that a user declares to be categories: single ones, with names of their codes, or blocks of columns."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.labels import EntryTexts
+from gplens.explanation.selection import group_columns
+
+EXAMPLE = '["colour"], {"colour": {0: "red", 1: "blue"}} or {"colour": ["colour_red", "colour_blue"]}'
+SEPARATORS = "_=: "
+"""Between the name of a category and that of a level, in the name of a column."""
+
+Categories = Mapping[str, Sequence[str] | Mapping[Any, str]] | Sequence[str]
+
+
+def declared_blocks(names: tuple[str, ...], categories: Any) -> list[list[int]]:
+    """The columns of each declared category.
+
+    Raises:
+        ValueError, TypeError: it is neither names of columns, nor names of codes or columns for each category.
+    """
+    if categories is None:
+        return []
+    if isinstance(categories, str) or not isinstance(categories, Mapping | Sequence):
+        raise TypeError(f"expected categories= such as {EXAMPLE}, got {categories!r}.")
+    single = [name for name in categories if name not in _several(categories)]
+    for name in single:
+        if name not in names:
+            raise ValueError(f"expected categories= among the columns {list(names)}, got {name!r}.")
+    columns = group_columns(names, _several(categories))
+    return [[names.index(name)] for name in single] + [columns[name] for name in _several(categories)]
+
+
+def _several(categories: Any) -> dict[str, Any]:
+    """The blocks of columns that are one category."""
+    if not isinstance(categories, Mapping):
+        return {}
+    return {name: members for name, members in categories.items() if not isinstance(members, Mapping)}
+
+
+def with_blocks(groups: Any, categories: Any) -> Any:
+    """The groups of an explanation, with a group for each block of columns that is one category."""
+    blocks = _several(categories)
+    return {**blocks, **(groups or {})} if blocks else groups
+
+
+def category_texts(
+    features: tuple[str, ...], names: tuple[str, ...], categories: Any, rows: Float[Tensor, "b d"]
+) -> EntryTexts | None:
+    """What is printed for the categories of rows, by the features of an explanation; None if no category has names.
+
+    A code has the name that was given for it, a block the name of its largest column, without that of the block.
+
+    Raises:
+        ValueError: a code without a name.
+    """
+    if not isinstance(categories, Mapping):
+        return None
+    columns: list[list[str | None]] = []
+    for feature in features:
+        given = categories.get(feature)
+        if given is None:
+            columns.append([None] * len(rows))
+        elif isinstance(given, Mapping):
+            columns.append([_name(feature, given, code) for code in rows[:, names.index(feature)].tolist()])
+        else:
+            members = list(given)
+            places = rows[:, [names.index(member) for member in members]].argmax(1).tolist()
+            columns.append([members[place].removeprefix(feature).lstrip(SEPARATORS) or feature for place in places])
+    return EntryTexts.of(columns)
+
+
+def _name(feature: str, given: Mapping[Any, str], code: float) -> str:
+    for key, name in given.items():
+        if float(key) == code:
+            return str(name)
+    raise ValueError(f"expected a name for every code of {feature!r} in categories=, got none for {code:g}.")

@@ -1,0 +1,88 @@
+"""Paths that switch categories: multilinear in the categories, straight in the numbers, at the same t (MATH 10.1)."""
+
+from functools import cached_property
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from gplens.lines.line import Line
+from gplens.lines.switches import Corners, Switches
+from gplens.paths.category_gradient import CategoryGradient
+from gplens.paths.panel_nodes import NodeWeights
+from gplens.processes.process import Process
+
+
+@final
+class SwitchingGradient(CategoryGradient):
+    """Each path on the 2^c lines of its c changed categories, which stay as they are on a line.
+
+    number k:    d_k sum_S w_S(t) d_k T(x_num(t), S)                  w_S = t^|S| (1 - t)^(c - |S|)      (10.1)
+    category j:  E_S[T given j in S] - E_S[T given j not in S]        every other one switched with probability t
+    """
+
+    @property
+    def process(self) -> Process:
+        return self.question.process
+
+    @property
+    def switches(self) -> Switches:
+        """The blocks that paths change."""
+        assert self.question.switches is not None
+        return self.question.switches
+
+    @cached_property
+    def _ends(self) -> tuple[Corners, Line]:
+        corners = self.switches.corners(self.x0, self.x)
+        return corners, Line(corners.x0, corners.d, self.x.new_zeros(len(corners.d), 0))
+
+    @cached_property
+    def _length(self) -> Float[Tensor, " b"]:
+        """That of the longest line."""
+        corners, line = self._ends
+        return self.x.new_zeros(len(self.x)).scatter_reduce(0, corners.owner, self.process.length(line), "amax")
+
+    @cached_property
+    def _kinks(self) -> Float[Tensor, "b k"]:
+        """Those of all lines of a path, side by side; NaN where a path has fewer."""
+        corners, line = self._ends
+        kinks, counts = self.process.kinks(line), torch.bincount(corners.owner, minlength=len(self.x)).tolist()
+        if not kinks.shape[1]:
+            return kinks.new_empty(len(self.x), 0)
+        return pad_sequence([part.flatten() for part in kinks.split(counts)], batch_first=True, padding_value=torch.nan)
+
+    @property
+    def length(self) -> Float[Tensor, " b"]:
+        return self._length
+
+    @property
+    def kinks(self) -> Float[Tensor, "b k"]:
+        return self._kinks
+
+    def take(self, rows: Int[Tensor, " k"]) -> "SwitchingGradient":
+        return SwitchingGradient(self.question, self.x0[rows], self.x[rows], self.scratch)
+
+    def sums(
+        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
+    ) -> Float[Tensor, "s r o d"]:
+        """The sums of (10.1), in blocks of lines."""
+        out = weights.new_zeros(*weights.shape[:2], len(self.outputs), self.x.shape[1])
+        corners = self.switches.corners(self.x0[rows], self.x[rows])
+        for lines in torch.arange(len(corners.owner)).split(self._lines_in_a_block(t.shape[1], weights.shape[1])):
+            part = corners.take(lines)
+            out.index_add_(0, part.owner, self._sums(part, t[part.owner], weights[part.owner]))
+        return out
+
+    def _sums(
+        self, corners: Corners, t: Float[Tensor, "l q"], weights: Float[Tensor, "l r q"]
+    ) -> Float[Tensor, "l r o d"]:
+        self.scratch.reset()
+        marginals = self.process.along(Line(corners.x0, corners.d, t, self.scratch))
+        jet = self.expectation.jet(marginals, self.outputs)
+        numbers = NodeWeights.of(jet, weights * corners.weights(t)[:, None])
+        sums = numbers.sums(marginals, corners.d)  # (10.1)
+        differences = torch.einsum("lrq,loq,ljq->lroj", weights, jet.value, corners.differences(t))  # (10.2)
+        sums[..., self.switches.places] += differences
+        return sums
