@@ -12,6 +12,7 @@ from baybe.targets import NumericalTarget
 
 from gplens import plots
 from gplens.baybe import Insight
+from gplens.plots.canvas import root_figure
 
 SOLVENTS = pd.DataFrame(
     {"logP": [-1.4, -0.3, 2.7, -0.2], "dipole": [1.85, 1.69, 0.36, 2.88]},
@@ -28,8 +29,8 @@ def yield_of(experiments: pd.DataFrame) -> pd.Series:
 def main() -> None:
     space = SearchSpace.from_product(
         [
-            NumericalDiscreteParameter("temperature", np.arange(50.0, 121.0, 5.0)),
-            CategoricalParameter("catalyst", ["Pd", "Ni"]),
+            NumericalDiscreteParameter("temperature", tuple(np.arange(50.0, 121.0, 5.0).tolist())),
+            CategoricalParameter(name="catalyst", values=("Pd", "Ni")),
             CustomDiscreteParameter("solvent", SOLVENTS),
         ]
     )
@@ -43,8 +44,8 @@ def main() -> None:
     suggested, insight = campaign.recommend(batch_size=1), Insight.from_campaign(campaign)
     print(insight.explain(suggested)[0])
     print(insight.explain_acquisition(suggested))
-    insight.plot("waterfall", suggested, explanation_index=0, show=False).figure.savefig("suggested_yield.png", dpi=150)
-    plots.waterfall(insight.explain_acquisition(suggested)).figure.savefig("suggested_why.png", dpi=150)
+    root_figure(insight.plot("waterfall", suggested, explanation_index=0, show=False)).savefig("suggested_yield.png")
+    root_figure(plots.waterfall(insight.explain_acquisition(suggested))).savefig("suggested_why.png")
     print("Wrote suggested_yield.png and suggested_why.png")
 
 

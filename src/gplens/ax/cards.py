@@ -53,8 +53,9 @@ def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanatio
     table = attribution_table(explanation)
     start, end = float(explanation.baseline_prediction[0]), float(explanation.prediction[0])
     figure = _bars(table, start)
-    labels = ["baseline", *(f"{row.parameter_name} = {row.value}" for row in table.itertuples()), "this arm"]
-    numbers = [f"= {start:.4g}", *(_with_std(row.attribution, row.std) for row in table.itertuples()), f"= {end:.4g}"]
+    entries = zip(table["parameter_name"], table["value"], strict=True)
+    labels = ["baseline", *(f"{parameter} = {value}" for parameter, value in entries), "this arm"]
+    numbers = [f"= {start:.4g}", *_with_std(table), f"= {end:.4g}"]
     last = len(labels) - 1
     ends = {"mode": "markers", "marker_color": "black", "hoverinfo": "x"}
     figure.add_trace(graph_objects.Scatter(x=[start, end], y=[0, last], **ends))
@@ -72,7 +73,8 @@ def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanatio
 def _bars(table: pandas.DataFrame, start: float) -> graph_objects.Figure:
     """One below the other, each from where the one before it ends, with its interval."""
     begins = start + table.attribution.cumsum().shift(fill_value=0.0)
-    spread = None if table["std"].isna().all() else {"type": "data", "array": INTERVAL * table["std"]}
+    known = bool(table["std"].notna().any())
+    spread = {"type": "data", "array": INTERVAL * table["std"]} if known else None
     colours = [COLOR_FOR_INCREASES if value >= 0 else COLOR_FOR_DECREASES for value in table.attribution]
     bars = graph_objects.Bar(
         x=table.attribution,
@@ -81,11 +83,13 @@ def _bars(table: pandas.DataFrame, start: float) -> graph_objects.Figure:
         orientation="h",
         error_x=spread,
         marker_color=colours,
-        hovertext=[_with_std(row.attribution, row.std) for row in table.itertuples()],
+        hovertext=_with_std(table),
         hoverinfo="text",
     )
     return graph_objects.Figure(bars)
 
 
-def _with_std(attribution: float, std: float) -> str:
-    return f"{attribution:+.3g}" if isnan(std) else f"{attribution:+.3g} ± {std:.2g}"
+def _with_std(table: pandas.DataFrame) -> list[str]:
+    """Attributions as texts."""
+    pairs = zip(table["attribution"].tolist(), table["std"].tolist(), strict=True)
+    return [f"{value:+.3g}" if isnan(std) else f"{value:+.3g} ± {std:.2g}" for value, std in pairs]

@@ -46,18 +46,17 @@ def predicted(
     """BayBE's own prediction, in the units of the modelled target."""
     with torch.no_grad():
         if use_comp_rep:
-            posterior = surrogate._posterior_comp(torch.tensor(rows.to_numpy(dtype=float)))
+            posterior: Any = surrogate._posterior_comp(torch.tensor(rows.to_numpy(dtype=float)))
         else:
             posterior = surrogate.posterior(rows)
-        mean: Any = posterior.mean
-    return mean.flatten()
+    return posterior.mean.flatten()
 
 
 def measured(
     searchspace: SearchSpace, objective: Objective | None, measurements: pandas.DataFrame, *, use_comp_rep: bool
 ) -> tuple[pandas.DataFrame, pandas.Series | None]:
     """The measured experiments, and the one that the objective likes best; None where several targets compete."""
-    data = measurements[[parameter.name for parameter in searchspace.parameters]]
+    data: Any = measurements[[parameter.name for parameter in searchspace.parameters]]
     data = searchspace.transform(data) if use_comp_rep else data
     if objective is None or objective.is_multi_output:
         return data, None
@@ -72,4 +71,5 @@ def rows_of(data: pandas.DataFrame | None, background: pandas.DataFrame) -> pand
     missing = [name for name in background.columns if name not in data.columns]
     if missing:
         raise ValueError(f"expected data with all columns of the background, got none for {missing}.")
-    return data[list(background.columns)]
+    chosen: Any = data[list(background.columns)]
+    return chosen

@@ -88,7 +88,8 @@ class DesignTables(Encoder):
         if missing or frame.empty:
             got = "no rows" if frame.empty else f"{list(frame.columns)}, without {missing}"
             raise ValueError(f"expected {what} with rows and the columns {list(self.names)}, got {got}.")
-        values = self.encode(frame[list(self.names)])
+        columns: Any = frame[list(self.names)]
+        values = self.encode(columns)
         bad = (~values.isfinite()).any(1).nonzero().flatten().tolist()
         if bad:
             raise ValueError(f"expected {what} with entries that can be encoded, got others in row {bad[0]}.")
