@@ -31,7 +31,7 @@ test-slow: .venv/installed
 test-portable: .venv/installed
 	OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE $(BIN)/python $(PYTEST) -m "not slow" $(NUMERICAL)
 
-# The same tests as `make test`, with the lowest versions that pyproject.toml allows.
+# The same tests as `make test`, with the lowest versions that pyproject.toml allows; without those of BayBE, Ax and BoFire.
 test-lowest: .venv-lowest/installed
 	OMP_NUM_THREADS=1 $(LOWEST)/python $(PYTEST) -m "not slow"
 
@@ -67,7 +67,7 @@ format: .venv/installed
 	$(BIN)/ruff format .
 
 .venv/installed: pyproject.toml constraints.txt scripts/setup.sh
-	@scripts/setup.sh .venv constraints.txt
+	@scripts/setup.sh .venv constraints.txt frameworks
 
 .venv-lowest/installed: pyproject.toml constraints-lowest.txt scripts/setup.sh
 	@scripts/setup.sh .venv-lowest constraints-lowest.txt

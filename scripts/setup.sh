@@ -1,9 +1,10 @@
 #!/bin/sh
 # Make a virtual environment with the package and its development tools, on a machine that has Python and make.
-# Usage: scripts/setup.sh [folder [constraints file]]
+# Usage: scripts/setup.sh [folder [constraints file [another extra]]]
 set -eu
 folder=${1:-.venv}
 constraints=${2:-constraints.txt}
+extra=${3:-}
 python=${PYTHON:-python3}
 
 # Debian and Ubuntu keep venv in a package of its own. It is installed after a question to the person at the terminal;
@@ -40,4 +41,7 @@ install_venv() {
 "$python" -m venv "$folder"
 echo "Installing gplens and its tools into $folder (a few minutes the first time) ..."
 "$folder/bin/python" -m pip install -q --disable-pip-version-check -c "$constraints" -e '.[dev]'
+if [ -n "$extra" ]; then # a second step: pip 23 takes botorch[fully-bayesian] and botorch[fully_bayesian] for two things
+    "$folder/bin/python" -m pip install -q --disable-pip-version-check -c "$constraints" -e ".[$extra]"
+fi
 touch "$folder/installed"

@@ -8,7 +8,8 @@ import pytest
 from gplens.adapters.hosts import HOSTS
 
 LIBRARIES = [root for root in HOSTS if root != "gplens"]
-HEAVY = [*LIBRARIES, "captum", "shap", "pandas", "polars", "ray", "matplotlib", "scipy", "numba", "jax"]
+FRAMEWORKS = ["baybe", "ax", "bofire", "plotly"]
+HEAVY = [*LIBRARIES, *FRAMEWORKS, "captum", "shap", "pandas", "polars", "ray", "matplotlib", "scipy", "numba", "jax"]
 CODE = """
 import sys, gplens, torch
 X = torch.zeros(2, 1, dtype=torch.float64)

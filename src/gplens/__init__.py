@@ -65,13 +65,15 @@ __all__ = [
     "verify",
 ]
 
+_ON_FIRST_USE = ("ax", "batch", "baybe", "bofire", "captum", "estimators", "plots", "shap")
+
 
 def __getattr__(name: str) -> _Any:
-    """gplens.batch, .captum, .estimators, .explain_batch, .plots, .shap, .verify: loaded on first use, with others."""
+    """What needs other packages, loaded on first use."""
     if name == "explain_batch":
         return _import_module("gplens.interop.candidate_batches").explain_batch
     if name == "verify":
         return _import_module("gplens.verification").verify
-    if name not in ("batch", "captum", "estimators", "plots", "shap"):
+    if name not in _ON_FIRST_USE:
         raise AttributeError(f"module 'gplens' has no attribute {name!r}")
     return _import_module(f"gplens.{name}")

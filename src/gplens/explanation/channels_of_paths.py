@@ -16,7 +16,13 @@ from gplens.paths.integrand import Question, Rule
 
 
 def check_channels(question: Question) -> None:
-    """Refuse a target that has no channels, before anything is computed."""
+    """Refuse a target, or paths, without channels, before anything is computed."""
+    if question.switches is not None:
+        raise ValueError(
+            "expected paths that change no category for channels=True, got some that do: a category is switched at "
+            "once, and a difference of psi(m, v) has no parts of m and of v. Leave channels= out, or give each input "
+            "a baseline with its own categories."
+        )
     if question.expectation.replicates is not None:
         raise ValueError(
             "expected a target without draws for channels=True, got correlated classes, which are averages over draws. "

@@ -1,0 +1,93 @@
+"""Why an arm was suggested: the acquisition function of Ax's generator, split over the parameters, as cards."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+from ax.adapter.base import Adapter
+from ax.adapter.torch import TorchAdapter
+from ax.analysis.analysis import Analysis
+from ax.core.analysis_card import AnalysisCardBase
+from ax.core.experiment import Experiment
+from ax.core.observation import ObservationFeatures
+from ax.generation_strategy.generation_strategy import GenerationStrategy
+
+from gplens.adapters.reading import read
+from gplens.ax.arms import Arms
+from gplens.ax.cards import arm_cards
+from gplens.ax.search_space import design_tables
+from gplens.ax.states import applicable_state, given_experiment, torch_adapter
+from gplens.baselines import Baseline
+from gplens.explain import explain
+
+
+@final
+class AcquisitionAnalysis(Analysis):
+    """`client.compute_analyses([AcquisitionAnalysis()])`: a card for each arm that waits for data.
+
+    The bars of a card add up to the difference of the acquisition value from that at the baseline. The function is made
+    as the generator makes it for its next arm: its samples are others than those that chose the arm. There are no error
+    bars, since an acquisition value is a number of the posterior; AttributionAnalysis has those of the metric.
+
+    Args:
+        arm_names: the arms; those without data if None, or, if all have data, those of the latest trial.
+        baseline: the name of an arm, parameters, or an object of gplens.baselines; if None, the arm with data that
+            has the largest acquisition value.
+    """
+
+    def __init__(
+        self, *, arm_names: Sequence[str] | None = None, baseline: str | Mapping[str, Any] | Baseline | None = None
+    ) -> None:
+        self.arm_names, self.baseline = arm_names, baseline
+
+    def validate_applicable_state(
+        self,
+        experiment: Experiment | None = None,
+        generation_strategy: GenerationStrategy | None = None,
+        adapter: Adapter | None = None,
+    ) -> str | None:
+        """Ax's own sentence about what is missing: trials, data, or a fitted surrogate."""
+        return applicable_state(experiment, generation_strategy, adapter)
+
+    def compute(
+        self,
+        experiment: Experiment | None = None,
+        generation_strategy: GenerationStrategy | None = None,
+        adapter: Adapter | None = None,
+    ) -> AnalysisCardBase:
+        experiment = given_experiment(experiment)
+        fitted = torch_adapter(experiment, generation_strategy, adapter)
+        arms = Arms.of(experiment, self.arm_names)
+        acquisition, tables = acquisition_of(fitted), design_tables(fitted, next(iter(arms.observed.values())))
+        given = self.baseline
+        if given is None:
+            X = tables.encode(arms.observed_frame())[:, None]
+            given = list(arms.observed)[int(acquisition(X).argmax())]
+        baseline, reference = arms.baseline(given)
+        explanation = explain(
+            replace(read(acquisition), encoder=tables),
+            arms.frame(),
+            baseline=baseline,
+            categories=tables.categories,
+        )
+        kind = type(acquisition).__name__
+        titles = [f"Why arm {name} was suggested: {kind}" for name in arms.explained]
+        subtitle = f"How far each parameter moves {kind} away from its value at {reference}."
+        return arm_cards(type(self).__name__, f"Attributions of {kind}", titles, subtitle, explanation, kind)
+
+
+def acquisition_of(adapter: TorchAdapter) -> Any:
+    """BoTorch's acquisition function, made as Ax makes it for the next arm, without pending ones."""
+    transformed = adapter._get_transformed_gen_args(
+        search_space=adapter._search_space, optimization_config=adapter._optimization_config
+    )
+    digest, config = adapter._get_transformed_model_gen_args(
+        search_space=transformed.search_space,
+        pending_observations={},
+        fixed_features=ObservationFeatures({}),
+        optimization_config=transformed.optimization_config,
+    )
+    generator: Any = adapter.generator
+    return generator._instantiate_acquisition(
+        search_space_digest=digest, torch_opt_config=config, botorch_acqf_options=generator._botorch_acqf_options
+    ).acqf

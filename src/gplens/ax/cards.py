@@ -1,0 +1,95 @@
+"""An explanation of one arm as a card of Ax: a table, and bars with error bars in Plotly."""
+
+from math import isnan
+
+import pandas
+from ax.analysis.plotly.color_constants import COLOR_FOR_DECREASES, COLOR_FOR_INCREASES
+from ax.analysis.plotly.plotly_analysis import PlotlyAnalysisCard, create_plotly_analysis_card
+from ax.core.analysis_card import AnalysisCardBase, AnalysisCardGroup
+from plotly import graph_objects
+
+from gplens.display.wording import number
+from gplens.explanation import Explanation
+
+INTERVAL = 1.96
+"""Deviations to each side of a 95 % interval, which Ax's own cards show."""
+
+
+def attribution_table(explanation: Explanation) -> pandas.DataFrame:
+    """A row for each parameter, the largest attribution first."""
+    e = explanation
+    std = None if e.spread is None or e.spread.std is None else e.spread.std[0]
+    rows = [
+        {
+            "parameter_name": name,
+            "value": entry(e, k),
+            "attribution": float(e.values[0, k]),
+            "std": float("nan") if std is None else float(std[k]),
+            **{channel: float(values[0, k]) for channel, values in (e.channels or {}).items()},
+        }
+        for k, name in enumerate(e.feature_names)
+    ]
+    table = pandas.DataFrame(rows)
+    order = table.attribution.abs().sort_values(ascending=False, kind="stable").index
+    return table.loc[order].reset_index(drop=True)
+
+
+def entry(explanation: Explanation, k: int) -> str:
+    """The value of a parameter as text."""
+    text = explanation.labels.input_text(0, k)
+    return number(float(explanation.inputs[0, k])) if text is None else text
+
+
+def arm_cards(
+    name: str, title: str, titles: list[str], subtitle: str, explanation: Explanation, what: str
+) -> AnalysisCardBase:
+    """A card for a single arm, a group of cards for several."""
+    cards = [waterfall_card(name, own, subtitle, explanation[i], what) for i, own in enumerate(titles)]
+    return cards[0] if len(cards) == 1 else AnalysisCardGroup(name=name, title=title, subtitle=subtitle, children=cards)
+
+
+def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanation, what: str) -> PlotlyAnalysisCard:
+    """Bars that lead from the prediction at the baseline to that at the arm."""
+    table = attribution_table(explanation)
+    start, end = float(explanation.baseline_prediction[0]), float(explanation.prediction[0])
+    figure = _bars(table, start)
+    entries = zip(table["parameter_name"], table["value"], strict=True)
+    labels = ["baseline", *(f"{parameter} = {value}" for parameter, value in entries), "this arm"]
+    numbers = [f"= {start:.4g}", *_with_std(table), f"= {end:.4g}"]
+    last = len(labels) - 1
+    ends = {"mode": "markers", "marker_color": "black", "hoverinfo": "x"}
+    figure.add_trace(graph_objects.Scatter(x=[start, end], y=[0, last], **ends))
+    for row, text in enumerate(numbers):
+        figure.add_annotation(x=1, xref="paper", y=row, text=text, showarrow=False, xanchor="left", xshift=6)
+    figure.update_layout(
+        xaxis_title=what,
+        yaxis={"tickvals": list(range(len(labels))), "ticktext": labels, "range": [last + 0.6, -0.6]},
+        showlegend=False,
+        margin={"t": 50, "r": 120},
+    )
+    return create_plotly_analysis_card(name=name, title=title, subtitle=subtitle, df=table, fig=figure)
+
+
+def _bars(table: pandas.DataFrame, start: float) -> graph_objects.Figure:
+    """One below the other, each from where the one before it ends, with its interval."""
+    begins = start + table.attribution.cumsum().shift(fill_value=0.0)
+    known = bool(table["std"].notna().any())
+    spread = {"type": "data", "array": INTERVAL * table["std"]} if known else None
+    colours = [COLOR_FOR_INCREASES if value >= 0 else COLOR_FOR_DECREASES for value in table.attribution]
+    bars = graph_objects.Bar(
+        x=table.attribution,
+        y=list(range(1, len(table) + 1)),
+        base=begins,
+        orientation="h",
+        error_x=spread,
+        marker_color=colours,
+        hovertext=_with_std(table),
+        hoverinfo="text",
+    )
+    return graph_objects.Figure(bars)
+
+
+def _with_std(table: pandas.DataFrame) -> list[str]:
+    """Attributions as texts."""
+    pairs = zip(table["attribution"].tolist(), table["std"].tolist(), strict=True)
+    return [f"{value:+.3g}" if isnan(std) else f"{value:+.3g} ± {std:.2g}" for value, std in pairs]

@@ -1,0 +1,191 @@
+"""BayBE's SHAPInsight, as its users call it, with exact attributions and their error bars behind it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import pandas
+from baybe import Campaign
+from baybe.exceptions import IncompatibilityError, NoMeasurementsError
+from baybe.objectives.base import Objective
+from baybe.searchspace import SearchSpace
+from baybe.surrogates import GaussianProcessSurrogate
+
+from gplens.adapters.reading import read
+from gplens.baselines import Sample
+from gplens.baybe.pictures import draw
+from gplens.baybe.representations import experimental_tables
+from gplens.baybe.surrogates import measured, predicted, processes_of, rows_of, trained_space
+from gplens.explain import explain
+from gplens.explanation import Explanation
+from gplens.interop.agreement import check_prediction
+from gplens.interop.design_tables import DesignTables
+from gplens.uncertainty import Uncertainty
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Insight:
+    """`Insight.from_campaign(campaign).plot("beeswarm")`: which parameters moved the surrogate's predictions, and how.
+
+    Attributions are Integrated Gradients, relative to the average over a background, as those of SHAPInsight are. They
+    add up to the difference of `surrogate.posterior(data).mean` from its average over the background.
+    """
+
+    surrogates: tuple[GaussianProcessSurrogate, ...]
+    """One for each modelled target."""
+    background_data: pandas.DataFrame
+    """In the representation that is explained."""
+    tables: DesignTables | None
+    """From the experimental to the computational representation; None if the latter is explained."""
+    acquisition: Callable[[], Any] | None = None
+    """What makes the recommender's acquisition function, BoTorch's; None if the insight came from a surrogate alone."""
+    incumbent: pandas.Series | None = None
+    """The best measurement, in the representation that is explained; None if several targets compete."""
+
+    @classmethod
+    def from_campaign(cls, campaign: Campaign, *, use_comp_rep: bool = False) -> "Insight":
+        """The surrogate of a campaign, relative to its measurements.
+
+        Raises:
+            NoMeasurementsError: there are none.
+            IncompatibilityError: BayBE's own, if its recommender has no surrogate now.
+        """
+        if campaign.measurements.empty:
+            raise NoMeasurementsError(
+                "expected a campaign with measurements, got one without any; call campaign.add_measurements(data)."
+            )
+        context = campaign.searchspace, campaign.objective, campaign.measurements
+        data, best = measured(*context, use_comp_rep=use_comp_rep)
+        insight = cls.from_surrogate(campaign.get_surrogate(), data, use_comp_rep=use_comp_rep)
+        return replace(insight, acquisition=campaign.get_acquisition_function, incumbent=best)
+
+    @classmethod
+    def from_recommender(
+        cls,
+        recommender: Any,
+        searchspace: SearchSpace,
+        objective: Objective,
+        measurements: pandas.DataFrame,
+        *,
+        use_comp_rep: bool = False,
+    ) -> "Insight":
+        """The surrogate of a recommender, fitted to measurements, relative to these.
+
+        Raises:
+            TypeError: the recommender has no surrogate.
+        """
+        if not hasattr(recommender, "get_surrogate"):
+            name = type(recommender).__name__
+            raise TypeError(f"expected a recommender with a surrogate, got {name}; use a BotorchRecommender.")
+        context = searchspace, objective, measurements
+        data, best = measured(*context, use_comp_rep=use_comp_rep)
+        insight = cls.from_surrogate(recommender.get_surrogate(*context), data, use_comp_rep=use_comp_rep)
+        return replace(insight, acquisition=lambda: recommender.get_acquisition_function(*context), incumbent=best)
+
+    @classmethod
+    def from_surrogate(cls, surrogate: Any, data: pandas.DataFrame, *, use_comp_rep: bool = False) -> "Insight":
+        """A trained surrogate relative to the rows of `data`, which are computational if `use_comp_rep`.
+
+        Raises:
+            ModelNotTrainedError: BayBE's own.
+            IncompatibleSurrogateError: the surrogate, or one of a composite, is no Gaussian process.
+        """
+        if data.empty:
+            raise ValueError("expected background data with rows, got an empty frame.")
+        processes = processes_of(surrogate)
+        space = trained_space(processes[0], data)
+        return cls(processes, data, None if use_comp_rep else experimental_tables(space))
+
+    def explain(self, data: pandas.DataFrame | None = None, /) -> tuple[Explanation, ...]:
+        """The Explanation of each target with error bars; `explanation.to_shap()` is what SHAPInsight returns."""
+        return tuple(self.explain_target(k, data) for k in range(len(self.surrogates)))
+
+    def explain_target(
+        self,
+        target_index: int,
+        data: pandas.DataFrame | None = None,
+        /,
+        *,
+        baseline: Any = None,
+        uncertainty: Uncertainty | bool | None = True,
+        tolerance: float | None = None,
+    ) -> Explanation:
+        """The Explanation of one target.
+
+        Args:
+            target_index: the number of the target.
+            data: the experiments to explain; the background if None.
+            baseline: what gplens.explain takes, such as an experiment as a dictionary; the background if None.
+            uncertainty, tolerance: as in gplens.explain.
+        """
+        surrogate, rows = self.surrogates[target_index], rows_of(data, self.background_data)
+        explanation = explain(
+            replace(read(surrogate.to_botorch()), encoder=self.tables),
+            rows,
+            baseline=Sample(self.background_data) if baseline is None else baseline,
+            categories=None if self.tables is None else self.tables.categories,
+            uncertainty=uncertainty,
+            tolerance=tolerance,
+        )
+        host = predicted(surrogate, rows, use_comp_rep=self.tables is None)
+        check_prediction(explanation, host, "surrogate.posterior(data).mean")
+        return explanation
+
+    def explain_acquisition(self, candidates: pandas.DataFrame, /, *, baseline: Any = None) -> Explanation:
+        """Why the recommender values candidates as it does, relative to the best measurement.
+
+        `explanation.channels` has what comes from a better mean and what from a larger variance. Samples of the
+        acquisition function are those of one that is made here, not of the one that `recommend` optimised.
+
+        Args:
+            candidates: experiments, such as what `campaign.recommend` returned.
+            baseline: what gplens.explain takes, such as an experiment as a dictionary; the best measurement if None.
+
+        Raises:
+            IncompatibilityError: the insight has no recommender, or, BayBE's own, its recommender no such function.
+        """
+        if self.acquisition is None:
+            raise IncompatibilityError(
+                "expected an insight of a campaign or a recommender, got one of a surrogate, which has no acquisition "
+                "function; use Insight.from_campaign or Insight.from_recommender."
+            )
+        if baseline is None and self.incumbent is None:
+            raise ValueError("expected baseline= where several targets compete, got None; pass an experiment.")
+        return explain(
+            replace(read(self.acquisition()), encoder=self.tables),
+            rows_of(candidates, self.background_data),
+            baseline=self.incumbent if baseline is None else baseline,
+            categories=None if self.tables is None else self.tables.categories,
+        )
+
+    def plot(
+        self,
+        plot_type: str,
+        data: pandas.DataFrame | None = None,
+        /,
+        *,
+        show: bool = True,
+        explanation_index: int | None = None,
+        target_index: int | None = None,
+    ) -> Any:
+        """Draw "bar", "beeswarm", "scatter" or "waterfall", with error bars; "force" and "heatmap" are shap's.
+
+        Returns matplotlib's axes, an array of them for a scatter plot of several parameters.
+
+        Args:
+            plot_type: which one.
+            data: the experiments to explain; the background if None.
+            show: whether pyplot shows the picture.
+            explanation_index: the row that "waterfall" and "force" draw; with a warning, the first if None.
+            target_index: which of several targets.
+        """
+        if target_index is None and len(self.surrogates) > 1:
+            raise ValueError(f"expected target_index below {len(self.surrogates)}, one for each target, got None.")
+        return draw(
+            plot_type,
+            lambda rows: self.explain_target(target_index or 0, rows),
+            rows_of(data, self.background_data),
+            show=show,
+            explanation_index=explanation_index,
+        )

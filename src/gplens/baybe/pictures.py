@@ -1,0 +1,88 @@
+"""The kinds of pictures that SHAPInsight draws."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pandas
+
+from gplens.explanation import Explanation
+
+KINDS = ("bar", "beeswarm", "force", "heatmap", "scatter", "waterfall")
+"""BayBE's names. gplens draws all but "force" and "heatmap", which are shap's own."""
+SINGLE = ("force", "waterfall")
+"""Pictures of one experiment."""
+
+
+def draw(
+    kind: str,
+    explain: Callable[[pandas.DataFrame], Explanation],
+    rows: pandas.DataFrame,
+    *,
+    show: bool,
+    explanation_index: int | None,
+) -> Any:
+    """One of the kinds, of what `explain` says of the rows, or of one of them."""
+    if kind not in KINDS:
+        raise ValueError(f"expected a plot type of {', '.join(KINDS)}, got {kind!r}.")
+    if kind in SINGLE and explanation_index is None:
+        warnings.warn(f"expected explanation_index for {kind!r}, a picture of one row, got None: row 0.", stacklevel=3)
+    explanation = explain(rows.iloc[[explanation_index or 0]] if kind in SINGLE else rows)
+    if kind in ("force", "heatmap"):
+        return _of_shap(kind, explanation, show=show)
+    figure = _figure(kind, explanation, show=show)
+    axes = _scatters(explanation, figure) if kind == "scatter" else _own(kind, explanation, figure)
+    if show:
+        from matplotlib import pyplot
+
+        pyplot.show()
+    return axes
+
+
+def _figure(kind: str, explanation: Explanation, *, show: bool) -> Any:
+    """One that pyplot knows if it is to show it; None, so that a plot makes one of its own, if not."""
+    if not show:
+        return None
+    from matplotlib import pyplot
+
+    features = len(explanation.feature_names)
+    size = (4.5 * features, 4.5) if kind == "scatter" else (8.0, 2 + 0.4 * features)
+    return pyplot.figure(figsize=size, layout="constrained")
+
+
+def _own(kind: str, explanation: Explanation, figure: Any) -> Any:
+    from gplens import plots
+
+    drawn = {"bar": plots.bar, "beeswarm": plots.beeswarm, "waterfall": plots.waterfall}[kind]
+    return drawn(explanation, ax=None if figure is None else figure.add_subplot())
+
+
+def _scatters(explanation: Explanation, figure: Any) -> Any:
+    """A scatter plot for each number, side by side; the axes of several as an array."""
+    from matplotlib.figure import Figure
+
+    from gplens import plots
+
+    e = explanation
+    numbers = [name for k, name in enumerate(e.feature_names) if not bool(e.inputs[:, k].isnan().any())]
+    others = [name for name in e.feature_names if name not in numbers]
+    if not numbers:
+        raise ValueError(f"expected a parameter that is a number for a scatter plot, got {others} alone.")
+    if others:
+        warnings.warn(f"parameters that are no numbers are left out of the scatter plot: {others}", stacklevel=4)
+    figure = figure or Figure(figsize=(4.5 * len(numbers), 4.5), layout="constrained")
+    axes = figure.subplots(1, len(numbers), squeeze=False)[0]
+    for name, ax in zip(numbers, axes, strict=True):
+        plots.scatter(e, name, ax=ax)
+    return axes if len(numbers) > 1 else axes[0]
+
+
+def _of_shap(kind: str, explanation: Explanation, *, show: bool) -> Any:
+    from gplens.adapters.hosts import Extra
+
+    with Extra("shap", f"the plot {kind!r}"):
+        import shap
+    given = explanation.to_shap()
+    if kind == "force":
+        return shap.plots.force(given[0], matplotlib=True, show=show)
+    return shap.plots.heatmap(given, show=show)

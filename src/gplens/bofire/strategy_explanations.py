@@ -1,0 +1,108 @@
+"""The call of BoFire's `shap_importance`, with exact attributions behind it, and the same with error bars."""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas
+from bofire.data_models.features.api import ContinuousOutput
+
+from gplens.adapters.reading import read
+from gplens.baselines import Sample
+from gplens.bofire.predictors import Fitted
+from gplens.explain import explain as explain_model
+from gplens.explanation import Explanation
+from gplens.interop.agreement import check_prediction
+from gplens.uncertainty import Uncertainty
+
+
+def explain(
+    predictor: Any,
+    experiments: pandas.DataFrame,
+    *,
+    baseline: Any = None,
+    uncertainty: Uncertainty | bool | None = True,
+    tolerance: float | None = None,
+) -> dict[str, Explanation]:
+    """An Explanation of what a strategy or a surrogate predicts, for each of its outputs, in BoFire's own columns.
+
+    Args:
+        predictor: a fitted strategy or surrogate.
+        experiments: the rows to explain, such as what `strategy.ask` returned.
+        baseline: what gplens.explain takes, such as an experiment as a dictionary; if None, the average over the
+            experiments of the strategy, or, for a surrogate, over those that are explained.
+        uncertainty, tolerance: as in gplens.explain.
+
+    Raises:
+        ValueError: BoFire's own, if nothing was fitted.
+    """
+    fitted = Fitted.of(predictor, experiments)
+    tables = fitted.tables(experiments)
+    if baseline is None:
+        known = getattr(predictor, "experiments", None)
+        baseline = Sample((experiments if known is None else known)[list(tables.names)])
+    explanations = {}
+    for output in predictor.outputs.get_keys(ContinuousOutput):
+        explanation = explain_model(
+            replace(read(fitted.model_of(output)), encoder=tables),
+            experiments[list(tables.names)],
+            baseline=baseline,
+            categories=tables.categories,
+            uncertainty=uncertainty,
+            tolerance=tolerance,
+        )
+        check_prediction(explanation, fitted.predicted(experiments, output), "predict(experiments)")
+        explanations[output] = explanation
+    return explanations
+
+
+def shap_importance(
+    predictor: Any,
+    experiments: pandas.DataFrame,
+    bg_experiments: pandas.DataFrame | None = None,
+    bg_sample_size: int | None = 50,
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """A shap.Explanation for each output, as BoFire's function of this name returns it, without its sampling.
+
+    Args:
+        predictor: a fitted strategy or surrogate.
+        experiments: the rows to explain.
+        bg_experiments: the background; the explained experiments if None.
+        bg_sample_size: the number of rows that are drawn from a larger background; all if None.
+        seed: of this draw.
+    """
+    background = experiments if bg_experiments is None else bg_experiments
+    if bg_sample_size is not None and len(background) > bg_sample_size:
+        background = background.sample(n=bg_sample_size, random_state=seed, replace=False)
+    baseline = Sample(background[predictor.inputs.get_keys()])
+    explanations = explain(predictor, experiments, baseline=baseline, uncertainty=None)
+    return {output: _with_entries(explanation, experiments) for output, explanation in explanations.items()}
+
+
+def _with_entries(explanation: Explanation, experiments: pandas.DataFrame) -> Any:
+    """As shap has it, with the entries of the experiments as they are, categories among them."""
+    given = explanation.to_shap()
+    given.data = experiments[list(explanation.feature_names)].to_numpy()
+    return given
+
+
+def explain_acquisition(strategy: Any, candidates: pandas.DataFrame, *, baseline: Any) -> Explanation:
+    """Why a strategy values candidates as it does: its acquisition function relative to a baseline.
+
+    `explanation.channels` has what comes from a better mean and what from a larger variance.
+
+    Args:
+        strategy: a fitted strategy.
+        candidates: the rows to explain, such as what `strategy.ask` returned.
+        baseline: what gplens.explain takes, such as the best experiment so far as a dictionary.
+    """
+    tables = Fitted.of(strategy, candidates).tables(candidates)
+    (acquisition, *others) = strategy._get_acqfs(1)
+    if others:
+        raise ValueError(f"expected a strategy with one acquisition function, got {1 + len(others)}.")
+    return explain_model(
+        replace(read(acquisition), encoder=tables),
+        candidates[list(tables.names)],
+        baseline=baseline,
+        categories=tables.categories,
+    )
