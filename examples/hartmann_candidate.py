@@ -20,7 +20,7 @@ from torch import Tensor
 import gplens
 
 FUNCTION = Hartmann(dim=6, negate=True)
-BOUNDS = FUNCTION.bounds.double()
+BOUNDS = torch.as_tensor(FUNCTION.bounds, dtype=torch.float64)
 NAMES = [f"x{k}" for k in range(6)]
 START, ROUNDS = 12, 6
 
@@ -49,7 +49,9 @@ def main(path: str) -> None:
     assert why.channels is not None
     for name, part in why.channels.items():
         print(f"through the {name}: {float(part.sum()):+.3f} of log EI")
-    why.plot().figure.savefig(path, bbox_inches="tight", dpi=150)
+    figure = why.plot().get_figure(root=True)
+    assert figure is not None
+    figure.savefig(path, bbox_inches="tight", dpi=150)
 
     mean = gplens.explain(acquisition.model, candidate, baseline=incumbent, feature_names=NAMES, uncertainty=True)
     print(mean)

@@ -12,9 +12,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from gplens.estimators.fitting import optimizer_of
 from gplens.estimators.gp_models import Sparse, log_prior
-from gplens.estimators.likelihoods import expected_log_prob
 from gplens.estimators.training.bound import Features, features
 from gplens.estimators.training.checkpoint import State, adam_moments, joined, parted
+from gplens.estimators.training.expected import expected_log_prob
 from gplens.estimators.training.loop import BLOCK
 from gplens.estimators.training.monitor import SPENT, Best
 from gplens.estimators.training.options import NaturalGradients, Training
