@@ -29,7 +29,7 @@ def log_probability(m: mpf, v: mpf) -> mpf:
 
 def log_between(m: mpf, v: mpf) -> mpf:
     sd = mp.sqrt(v)
-    return mp.log(mp.ncdf((mpf("1.5") - m) / sd) - mp.ncdf((mpf("0.5") - m) / sd))
+    return mp.log(mp.ncdf((m - mpf("0.5")) / sd) - mp.ncdf((m - mpf("1.5")) / sd))  # of left tails, for m = -40 sd
 
 
 CASES = [

@@ -172,7 +172,16 @@ EVERY_ACQUISITION = [
     AcquisitionCase("log EI, fully Bayesian", lambda: analytic.LogExpectedImprovement(bayesian(), best())),
     AcquisitionCase("UCB, fully Bayesian", lambda: analytic.UpperConfidenceBound(bayesian(), beta=0.5)),
     AcquisitionCase(
-        "q log EI, fully Bayesian", lambda: qLogExpectedImprovement(bayesian(), best(), sampler(2)), kinks=1e-6
+        "q log EI, fully Bayesian",
+        lambda: qLogExpectedImprovement(bayesian(), best(), sampler(4), tau_relu=1e-2),
+        kinks=1e-2,
+        tolerance=1e-8,
+    ),
+    AcquisitionCase(
+        "q log EI of a small tau, fully Bayesian",
+        lambda: qLogExpectedImprovement(bayesian(), best(), sampler(2)),
+        kinks=1e-6,
+        tolerance=1e-8,
     ),
     AcquisitionCase(
         "q log NEI",

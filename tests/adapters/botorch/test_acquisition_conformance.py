@@ -17,6 +17,15 @@ NEAR = 10.0 ** -torch.arange(1, 9).double()
 """Distances from a kink, in parts of the path, at which the oracle's path is divided if the kink is soft."""
 
 
+def parametrised(case: AcquisitionCase) -> Any:
+    """Samples with kinks take seconds, of the path and of the oracle; one of them is always run."""
+    marks = () if case.kinks is None or case.name == "qEI" else (pytest.mark.slow,)
+    return pytest.param(case, id=repr(case), marks=marks)
+
+
+EVERY_CASE = [parametrised(case) for case in EVERY_ACQUISITION]
+
+
 @cache
 def built(case: AcquisitionCase) -> Any:
     with warnings.catch_warnings(action="ignore"):  # of classes whose logarithms are recommended
@@ -71,7 +80,7 @@ def captum(case: AcquisitionCase, x: Tensor) -> Tensor:
     return total
 
 
-@pytest.mark.parametrize("case", EVERY_ACQUISITION, ids=repr)
+@pytest.mark.parametrize("case", EVERY_CASE)
 def test_attributions_add_up_to_the_change_of_the_acquisition_function(case: AcquisitionCase) -> None:
     e = explained(case)
     end, start = values(built(case), CANDIDATES), values(built(case), INCUMBENT[None])
@@ -81,14 +90,14 @@ def test_attributions_add_up_to_the_change_of_the_acquisition_function(case: Acq
     assert (e.values.sum(1) - (end - start)).abs().max() <= 1e-8 * size
 
 
-@pytest.mark.parametrize("case", EVERY_ACQUISITION, ids=repr)
+@pytest.mark.parametrize("case", EVERY_CASE)
 def test_attributions_are_those_of_captum(case: AcquisitionCase) -> None:
     e = explained(case)
     oracle = torch.stack([captum(case, x) for x in CANDIDATES])
     assert (e.values - oracle).abs().max() <= 1e-6 * oracle.abs().max()
 
 
-@pytest.mark.parametrize("case", EVERY_ACQUISITION, ids=repr)
+@pytest.mark.parametrize("case", EVERY_CASE)
 def test_channels_add_up_and_autograd_is_said(case: AcquisitionCase) -> None:
     e = explained(case)
     assert type(built(case)).__name__ in repr(e)
