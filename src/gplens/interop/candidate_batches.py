@@ -30,6 +30,20 @@ def explain_batch(
             pending points stay before the candidates, and are the only ones again afterwards.
         candidates: (q, d), in the order in which they were chosen.
         baseline, tolerance, feature_names: as for `gplens.explain`.
+
+    Returns:
+        An Explanation for each candidate, in their order.
+
+    Raises:
+        ValueError, TypeError: as `gplens.explain`; the acquisition function has its own pending points again.
+
+    Example:
+        >>> from botorch.acquisition import qUpperConfidenceBound
+        >>> from botorch.models import SingleTaskGP
+        >>> acquisition = qUpperConfidenceBound(SingleTaskGP(X, y[:, None]), beta=0.2)
+        >>> first, second = gplens.explain_batch(acquisition, [[0.2, 0.9], [0.8, 0.7]], baseline=0.5, tolerance=1e-3)
+        >>> first.channels is not None, second.channels is None
+        (True, True)
     """
     table = read_table(candidates, "candidates")
     names = table.feature_names(feature_names, None)

@@ -16,7 +16,13 @@ from gplens.lines.radial import Support
 @final
 @dataclass(frozen=True, eq=False)
 class Bilinear(Kernel):
-    """k = x' G z,  d_k k = (G z)_k  (10.3). For one-hot x and z it is an entry of the covariance G of the levels."""
+    """k = x' G z,  d_k k = (G z)_k  (10.3). For one-hot x and z it is an entry of the covariance G of the levels.
+
+    Example:
+        >>> kernel = gplens.kernels.Bilinear(torch.tensor([[1.0, 0.25], [0.25, 1.0]]).double())
+        >>> kernel(torch.eye(2).double()[:1], torch.eye(2).double()).tolist()
+        [[1.0, 0.25]]
+    """
 
     G: Float[Tensor, "d d"]
     """Symmetric."""
