@@ -330,6 +330,7 @@ def _provenance(
         version=VERSION,
         output=_single_output(likelihood, target),
         remark=reading.remark,
+        acquisition=reading.acquisition is not None,
     )
 
 

@@ -50,6 +50,7 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
         "targets": None if targets is None else _targets(targets, rows),
         **_marks(part, level),
         "channels": _channels(part),
+        "acquisition": p.acquisition,
         "level": level,
         "quality": _quality(e),
         "facts": _facts(e),

@@ -70,11 +70,10 @@ export class ReportRows {
     return { value: this.values[at], low: known ? low : null, high: known ? high : null };
   }
 
-  /** What of an attribution comes through each channel, as a text; "" if that is not known (10.1). */
+  /** What of an attribution comes through each channel; empty if that is not known (10.1). */
   parts(row, output, k) {
     const at = (row * this.outputs.length + output) * this.features.length + k;
-    const texts = this.channels.map(({ name, values }) => `${name} ${values[at] > 0 ? "+" : ""}${numberText(values[at])}`);
-    return texts.length ? ` (${texts.join(", ")})` : "";
+    return this.channels.map(({ values }) => values[at]);
   }
 
   /** The bars of a row: of an output, or of the contrast with another one, which has no whiskers. */
@@ -82,8 +81,10 @@ export class ReportRows {
     return this.features.map((name, k) => {
       const entry = this.inputs.text(row, k), label = entry === "" ? name : `${isolated(name)} = ${isolated(entry)}`;
       const mark = this.mark(row, output, k);
-      if (against === null) return { name, label: label + this.parts(row, output, k), ...mark };
-      return { name, label, value: mark.value - this.mark(row, against, k).value, low: null, high: null };
+      const parts = this.parts(row, output, k);
+      if (against === null) return { name, label, ...mark, parts };
+      const other = this.parts(row, against, k);
+      return { name, label, value: mark.value - this.mark(row, against, k).value, low: null, high: null, parts: parts.map((part, i) => part - other[i]) };
     });
   }
 
