@@ -115,6 +115,7 @@ def _provenance(posed: Posed, live: LiveModel, given: Given, target: Target, rul
         version=VERSION,
         output=_single_output(likelihood, target),
         remark=reading.remark,
+        acquisition=reading.acquisition is not None,
     )
 
 

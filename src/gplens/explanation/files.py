@@ -109,8 +109,9 @@ def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanat
     if support:
         _check_parts(Support, support)
     _check_parts(Explanation, parts)
-    types = {**_types(Spread, spread), **_types(Support, support), **_types(Channels, channels)}
-    _check_shapes({**types, **_types(Explanation, parts)})
+    of_parts = {f"spread {name}": part for name, part in _types(Spread, spread).items()}  # its error is another one
+    of_parts |= {**_types(Support, support), **_types(Channels, channels)}
+    _check_shapes({**of_parts, **_types(Explanation, parts)})
     _check_lengths(parts)
     parts["spread"], parts["support"] = Spread(**spread) if of_spread else None, Support(**support) if support else None
     return Explanation(**{**parts, "channels": Channels(**channels) if channels else None})

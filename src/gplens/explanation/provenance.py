@@ -36,3 +36,5 @@ class Provenance:
     """What paths are straight in, if that is not the features themselves."""
     remark: str | None = None
     """How gradients were computed, if that is to be said beside the result."""
+    acquisition: bool = False
+    """Whether the target is an acquisition function, which has no error bars."""

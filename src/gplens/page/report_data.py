@@ -53,6 +53,7 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
         **contrasts(part, level),
         "sizes": mean_sizes(part, level),
         "channels": _channels(part),
+        "acquisition": p.acquisition,
         "level": level,
         "quality": _quality(e),
         "facts": _facts(e),

@@ -9,6 +9,7 @@ from botorch.models.gp_regression import SingleTaskGP as Model
 from gpytorch.kernels import RBFKernel
 
 import gplens
+from gplens.page.report_data import report
 from messages import naming
 
 
@@ -64,6 +65,9 @@ def test_channels_are_sliced_grouped_saved_and_shown(tmp_path: object) -> None:
     assert frame["channel mean"].tolist() == e.channels["mean"].flatten().tolist()
     assert "variance" in repr(e)
     assert "variance" in e._repr_html_()
+    page = report(e, 0.9, None, torch.arange(2))
+    assert [part["name"] for part in page["channels"]] == ["mean", "variance"]
+    assert page["acquisition"]
     legend = e[0].plot().get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["mean", "variance"]
     with pytest.raises(KeyError, match=naming("mean", "variance", "explore")):

@@ -5,6 +5,8 @@ export const RAISES = "var(--raises)";
 export const LOWERS = "var(--lowers)";
 export const QUIET = "var(--quiet)";
 export const INK = "var(--ink)";
+export const PARTS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7"]; // of channels, as in gplens.plots
+const BAND = 18; // pixels of a bar
 
 /** A chart with its description for those who do not see it. */
 export function drawn(options, label) {
@@ -37,7 +39,19 @@ export function largest(bars, most) {
   if (sorted.length <= most) return sorted;
   const rest = sorted.slice(most - 1);
   const value = rest.reduce((sum, bar) => sum + bar.value, 0);
-  return [...sorted.slice(0, most - 1), { label: `${rest.length} others`, value, low: null, high: null }];
+  const parts = (rest[0].parts ?? []).map((_, i) => rest.reduce((sum, bar) => sum + bar.parts[i], 0));
+  return [...sorted.slice(0, most - 1), { label: `${rest.length} others`, value, low: null, high: null, parts }];
+}
+
+/** Bars of one colour, or stacked of their parts: thin bars below each other, each from where the last one ends. */
+function barMarks(moving) {
+  const count = moving.length ? (moving[0].parts ?? []).length : 0;
+  if (count === 0) return [Plot.barX(moving, { x1: "x1", x2: "x2", y: "i", fill: (row) => (row.value >= 0 ? RAISES : LOWERS), rx: 2 })];
+  return Array.from({ length: count }, (_, part) => {
+    const until = (row, n) => row.parts.slice(0, n).reduce((sum, value) => sum + value, row.x1);
+    const insets = { insetTop: (BAND * part) / count, insetBottom: (BAND * (count - 1 - part)) / count };
+    return Plot.barX(moving, { x1: (row) => until(row, part), x2: (row) => until(row, part + 1), y: "i", fill: PARTS[part % PARTS.length], ...insets });
+  });
 }
 
 /** From the baseline to the prediction, a bar for each feature, with whiskers where they are known. */
@@ -53,7 +67,8 @@ export function waterfall(bars, start, end, width, { from, to }) {
   const letters = Math.max(16, Math.min(30, Math.floor(width / 22))), margin = labelMargin(rows, letters);
   const indexed = rows.map((row, i) => ({ ...row, i }));
   const moving = indexed.filter((row) => row.end === undefined);
-  const ends = indexed.flatMap((row) => (row.end === undefined ? [row.x1, row.x2, ...(row.whisker ?? [])] : [row.end]));
+  const turns = (row) => (row.parts ?? []).map((_, n) => row.parts.slice(0, n + 1).reduce((sum, value) => sum + value, row.x1));
+  const ends = indexed.flatMap((row) => (row.end === undefined ? [row.x1, row.x2, ...turns(row), ...(row.whisker ?? [])] : [row.end]));
   const pad = 0.14 * (Math.max(...ends) - Math.min(...ends) || 1);
   return drawn({
     width,
@@ -67,12 +82,12 @@ export function waterfall(bars, start, end, width, { from, to }) {
     marks: [
       Plot.gridX({ ticks: Math.max(3, Math.floor(width / 110)), stroke: QUIET, strokeOpacity: 0.25 }),
       Plot.ruleX([start], { stroke: QUIET, strokeDasharray: "3 3" }),
-      Plot.barX(moving, { x1: "x1", x2: "x2", y: "i", fill: (row) => (row.value >= 0 ? RAISES : LOWERS), rx: 2 }),
+      ...barMarks(moving),
       Plot.ruleY(moving.filter((row) => row.whisker), { x1: (row) => row.whisker[0], x2: (row) => row.whisker[1], y: "i", stroke: INK, strokeWidth: 1.4 }),
       Plot.tickX(moving.filter((row) => row.whisker).flatMap((row) => row.whisker.map((x) => ({ x, i: row.i }))), { x: "x", y: "i", stroke: INK, strokeWidth: 1.4, inset: 4 }),
       Plot.dot(indexed.filter((row) => row.end !== undefined), { x: "end", y: "i", fill: INK, r: 4.5, symbol: "diamond2" }),
       Plot.text(indexed.filter((row) => row.end !== undefined), { x: "end", y: "i", text: (row) => numberText(row.end), dx: 9, textAnchor: "start", fill: INK, fontWeight: 600, stroke: "var(--paper)", strokeWidth: 4 }),
-      Plot.text(moving, { x: (row) => Math.max(row.x1, row.x2, ...(row.whisker ?? [])), y: "i", text: (row) => signedText(row.value), dx: 6, textAnchor: "start", fill: INK, stroke: "var(--paper)", strokeWidth: 4 }),
+      Plot.text(moving, { x: (row) => Math.max(row.x1, row.x2, ...turns(row), ...(row.whisker ?? [])), y: "i", text: (row) => signedText(row.value), dx: 6, textAnchor: "start", fill: INK, stroke: "var(--paper)", strokeWidth: 4 }),
     ],
   }, `Waterfall from ${numberText(start)} to ${numberText(end)}: ${shown.map((bar) => `${bar.label} ${signedText(bar.value)}`).join(", ")}.`);
 }

@@ -1,5 +1,5 @@
 // The report: any explanation, row by row and over all rows.
-import { waterfall } from "./charts.js";
+import { PARTS, waterfall } from "./charts.js";
 import { numberText, signedText } from "./columns.js";
 import { el, fill, folded, menu, textTable } from "./elements.js";
 import { baselineCheck, origin, overAllRows, summary } from "./overview.js";
@@ -25,16 +25,18 @@ export function reportView(rows, state, change, { live }) {
       menu("rather than", [["", "(no contrast)"], ...outputs], against === null ? "" : String(against), (o) => change({ against: o === "" ? null : Number(o) }))) : null;
     const called = several ? `, ${rows.outputs[output]}${contrast === null ? "" : ` rather than ${rows.outputs[contrast]}`}` : "";
     const whiskers = contrast !== null && rows.report.no_contrasts ? `Without whiskers of the contrast: ${rows.report.no_contrasts}.` : rows.low ? `Whiskers: ${rows.report.interval}.` : "Without error bars.";
+    const channels = rows.channels.map(({ name }) => name);
+    const key = channels.flatMap((name, i) => [" ", el("span", { style: `color: ${PARTS[i % PARTS.length]}` }, "■"), ` through the ${name}`]);
     const { targets, converged } = rows.report, share = rows.priorShare(row, output);
     const doubt = share >= 0.01 ? ` ${Math.round(100 * share)} % of the attributions are collected where the data say little.` : "";
     fill(picked, el("h2", {}, el("bdi", {}, rows.name(row)), el("bdi", {}, called)), menus,
       el("p", {}, `From ${numberText(start)} at the baseline to ${numberText(end)}. ${targets && targets[row] !== null ? `Observed: ${typeof targets[row] === "number" ? numberText(targets[row]) : targets[row]}. ` : ""}`,
         converged && !converged[row] ? el("strong", {}, "This row missed the tolerance.") : null),
-      el("figure", {}, waterfall(bars, start, end, width, { from: "baseline", to: "prediction" }), el("figcaption", {}, whiskers)),
+      el("figure", {}, waterfall(bars, start, end, width, { from: "baseline", to: "prediction" }), el("figcaption", {}, whiskers, ...key)),
       rows.report.support ? el("figure", {}, supportStrip(rows.report.support[row], width), el("figcaption", {}, `Support: 1 where the data determine the model, 0 where it is the prior's.${doubt}`)) : null,
       live ? el("p", {}, el("button", { type: "button", onclick: () => change({ tab: "whatif", setting: live.rowSetting(row) }) }, "What if? Start from this row")) : null,
-      folded("as a table", textTable("Attributions", ["feature", "attribution", "from", "to"],
-        bars.map((bar) => [bar.label, signedText(bar.value), bar.low === null ? "" : numberText(bar.low), bar.high === null ? "" : numberText(bar.high)]))));
+      folded("as a table", textTable("Attributions", ["feature", "attribution", ...channels, "from", "to"],
+        bars.map((bar) => [bar.label, signedText(bar.value), ...bar.parts.map(signedText), bar.low === null ? "" : numberText(bar.low), bar.high === null ? "" : numberText(bar.high)]))));
   }
 
   function paint() {

@@ -89,11 +89,10 @@ export class ReportRows {
     return this.sizes && Number.isFinite(this.sizes.low[at]) ? { low: this.sizes.low[at], high: this.sizes.high[at] } : null;
   }
 
-  /** What of an attribution comes through each channel, as a text; "" if that is not known (11.1). */
+  /** What of an attribution comes through each channel; empty if that is not known (11.1). */
   parts(row, output, k) {
     const at = (row * this.outputs.length + output) * this.features.length + k;
-    const texts = this.channels.map(({ name, values }) => `${name} ${values[at] > 0 ? "+" : ""}${numberText(values[at])}`);
-    return texts.length ? ` (${texts.join(", ")})` : "";
+    return this.channels.map(({ values }) => values[at]);
   }
 
   /** The bars of a row: of an output, or of the contrast with another one. */
@@ -101,8 +100,10 @@ export class ReportRows {
     return this.features.map((name, k) => {
       const entry = this.inputs.text(row, k), label = entry === "" ? name : `${isolated(name)} = ${isolated(entry)}`;
       const mark = this.mark(row, output, k);
-      if (against === null) return { name, label: label + this.parts(row, output, k), ...mark };
-      return { name, label, value: mark.value - this.mark(row, against, k).value, ...this.contrastEnds(row, output, against, k) };
+      const parts = this.parts(row, output, k);
+      if (against === null) return { name, label, ...mark, parts };
+      const other = this.parts(row, against, k), ends = this.contrastEnds(row, output, against, k);
+      return { name, label, value: mark.value - this.mark(row, against, k).value, ...ends, parts: parts.map((part, i) => part - other[i]) };
     });
   }
 
