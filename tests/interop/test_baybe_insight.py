@@ -153,10 +153,10 @@ def test_recommenders_and_surrogates(campaign: Campaign, insight: Insight) -> No
         Insight.from_surrogate(surrogate, insight.background_data).explain_acquisition(rows)
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("scatter", "force", "heatmap")]
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("waterfall", "scatter", "force", "heatmap")]
 
 
-@pytest.mark.parametrize("kind", ["bar", "beeswarm", "waterfall", *SLOW])
+@pytest.mark.parametrize("kind", ["bar", "beeswarm", *SLOW])
 def test_pictures(insight: Insight, kind: str) -> None:
     from matplotlib import pyplot
 
@@ -206,7 +206,7 @@ def test_several_targets_and_tasks() -> None:
         insight.plot("bar", show=False)
 
 
-@pytest.mark.parametrize("name", ["qLogEI", "UCB"])
+@pytest.mark.parametrize("name", [pytest.param("qLogEI", marks=pytest.mark.slow), "UCB"])
 def test_the_acquisition_function_of_a_recommender(campaign: Campaign, name: str) -> None:
     """Relative to the best measurement, in experimental columns; channels where no category changes."""
     context = campaign.searchspace, campaign.objective, campaign.measurements
@@ -216,10 +216,10 @@ def test_the_acquisition_function_of_a_recommender(campaign: Campaign, name: str
     best = {str(key): value for key, value in insight.incumbent.items()}
     assert best["temperature"] == campaign.measurements["temperature"].iloc[campaign.measurements["yield"].argmax()]
     rows = pandas.DataFrame([{**best, "pressure": 4.5, "temperature": 90.0}, {**best, "solvent": "acetone"}])
-    explanation = insight.explain_acquisition(rows)
+    tolerance = 1e-6 if name == "UCB" else 1e-4  # samples of qLogEI have kinks
+    explanation = insight.explain_acquisition(rows, tolerance=tolerance)
     change = explanation.prediction - explanation.baseline_prediction
-    tolerance = 1e-6 if name == "UCB" else 1e-3  # samples of qLogEI have kinks, where the default rule gives up
-    assert torch.allclose(explanation.values.sum(1), change, rtol=tolerance)
+    assert torch.allclose(explanation.values.sum(1), change, rtol=10 * tolerance)
     torch.manual_seed(0)
     acquisition, tables = insight.acquisition(), insight.tables
     assert tables is not None
