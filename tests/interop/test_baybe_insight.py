@@ -132,6 +132,7 @@ def test_categories_are_printed_by_their_names(insight: Insight) -> None:
     assert "toluene" in text
 
 
+@pytest.mark.slow
 def test_the_computational_representation(campaign: Campaign) -> None:
     insight = Insight.from_campaign(campaign, use_comp_rep=True)
     explanation = insight.explain_target(0, insight.background_data.iloc[:2], uncertainty=None)
@@ -141,6 +142,7 @@ def test_the_computational_representation(campaign: Campaign) -> None:
     np.testing.assert_allclose(explanation.values.sum(1), (mean - mean.mean())[:2], rtol=1e-8, atol=1e-8 * np.ptp(mean))
 
 
+@pytest.mark.slow
 def test_recommenders_and_surrogates(campaign: Campaign, insight: Insight) -> None:
     rows = insight.background_data.iloc[:2]
     context = campaign.searchspace, campaign.objective, campaign.measurements
@@ -206,7 +208,8 @@ def test_several_targets_and_tasks() -> None:
         insight.plot("bar", show=False)
 
 
-@pytest.mark.parametrize("name", [pytest.param("qLogEI", marks=pytest.mark.slow), "UCB"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["qLogEI", "UCB"])
 def test_the_acquisition_function_of_a_recommender(campaign: Campaign, name: str) -> None:
     """Relative to the best measurement, in experimental columns; channels where no category changes."""
     context = campaign.searchspace, campaign.objective, campaign.measurements

@@ -112,6 +112,7 @@ def test_the_return_type_of_shap_importance(strategy: Any) -> None:
     assert twice["yield"].values.shape == (4, 4)
 
 
+@pytest.mark.slow
 def test_a_surrogate_alone() -> None:
     model = SingleTaskGPSurrogate(inputs=domain().inputs, outputs=domain().outputs)
     surrogate, rows = surrogates.map(model), experiments()

@@ -67,7 +67,7 @@ def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanatio
         xaxis_title=what,
         yaxis={"tickvals": list(range(len(labels))), "ticktext": labels, "range": [last + 0.6, -0.6]},
         showlegend=False,
-        margin={"t": 50, "r": 120},
+        margin={"t": 50, "r": 150},
     )
     return create_plotly_analysis_card(name=name, title=title, subtitle=subtitle, df=table, fig=figure)
 
