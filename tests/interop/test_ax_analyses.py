@@ -89,6 +89,7 @@ def test_the_suggested_arm_against_the_average(client: Client) -> None:
     assert dict(zip(card.df.parameter_name, card.df.value, strict=True))["act"] == arms[suggested]["act"]
 
 
+@pytest.mark.slow
 def test_several_arms_against_another_one(client: Client) -> None:
     names = list(arms_of(client))
     analysis = AttributionAnalysis("loss", arm_names=names[:3], baseline=names[3])
@@ -113,6 +114,7 @@ def test_a_single_changed_parameter_has_the_deviation_of_the_difference(client: 
     assert (table.attribution.drop("rate") == 0).all()
 
 
+@pytest.mark.slow
 def test_figures_have_a_bar_and_a_whisker_for_each_parameter(client: Client) -> None:
     (card,) = client.compute_analyses([AttributionAnalysis()], display=False)
     bars, ends = card.get_figure().data
@@ -121,6 +123,7 @@ def test_figures_have_a_bar_and_a_whisker_for_each_parameter(client: Client) -> 
     assert "Plotly" in card._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_acquisition_function(client: Client) -> None:
     """The bars add up to the difference of the values of the function that Ax makes, with its samples as they are."""
     torch.manual_seed(0)

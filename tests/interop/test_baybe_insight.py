@@ -97,7 +97,7 @@ def mean_of(surrogate: GaussianProcessSurrogate, rows: pandas.DataFrame) -> np.n
 
 def test_attributions_add_up_to_the_posterior_of_the_surrogate(insight: Insight) -> None:
     """In the experimental columns and in the units of the yield, relative to the average over the measurements."""
-    (explanation,) = insight.explain(insight.background_data)
+    explanation = insight.explain_target(0, uncertainty=None)
     mean = mean_of(insight.surrogates[0], insight.background_data)
     assert set(explanation.feature_names) == set(insight.background_data.columns)
     sums = explanation.values.sum(1).numpy()
@@ -132,15 +132,17 @@ def test_categories_are_printed_by_their_names(insight: Insight) -> None:
     assert "toluene" in text
 
 
+@pytest.mark.slow
 def test_the_computational_representation(campaign: Campaign) -> None:
     insight = Insight.from_campaign(campaign, use_comp_rep=True)
-    (explanation,) = insight.explain(insight.background_data.iloc[:2])
+    explanation = insight.explain_target(0, insight.background_data.iloc[:2], uncertainty=None)
     assert set(explanation.feature_names) == set(campaign.searchspace.comp_rep_columns)
     rows = campaign.measurements[[p.name for p in campaign.parameters]]
     mean = mean_of(insight.surrogates[0], rows)
     np.testing.assert_allclose(explanation.values.sum(1), (mean - mean.mean())[:2], rtol=1e-8, atol=1e-8 * np.ptp(mean))
 
 
+@pytest.mark.slow
 def test_recommenders_and_surrogates(campaign: Campaign, insight: Insight) -> None:
     rows = insight.background_data.iloc[:2]
     context = campaign.searchspace, campaign.objective, campaign.measurements
@@ -153,7 +155,10 @@ def test_recommenders_and_surrogates(campaign: Campaign, insight: Insight) -> No
         Insight.from_surrogate(surrogate, insight.background_data).explain_acquisition(rows)
 
 
-@pytest.mark.parametrize("kind", ["bar", "beeswarm", "scatter", "waterfall", "force", "heatmap"])
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("waterfall", "scatter", "force", "heatmap")]
+
+
+@pytest.mark.parametrize("kind", ["bar", "beeswarm", *SLOW])
 def test_pictures(insight: Insight, kind: str) -> None:
     from matplotlib import pyplot
 
@@ -194,7 +199,7 @@ def test_several_targets_and_tasks() -> None:
     targets = [NumericalTarget("yield"), NumericalTarget("cost", minimize=True)]
     campaign = campaign_of(space, ParetoObjective(targets), ["yield", "cost"])
     insight = Insight.from_campaign(campaign)
-    explanations = insight.explain()
+    explanations = [insight.explain_target(k, uncertainty=None) for k in range(2)]
     assert len(explanations) == 2
     for surrogate, explanation in zip(insight.surrogates, explanations, strict=True):
         mean = mean_of(surrogate, insight.background_data)
@@ -203,6 +208,7 @@ def test_several_targets_and_tasks() -> None:
         insight.plot("bar", show=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["qLogEI", "UCB"])
 def test_the_acquisition_function_of_a_recommender(campaign: Campaign, name: str) -> None:
     """Relative to the best measurement, in experimental columns; channels where no category changes."""
@@ -213,9 +219,10 @@ def test_the_acquisition_function_of_a_recommender(campaign: Campaign, name: str
     best = {str(key): value for key, value in insight.incumbent.items()}
     assert best["temperature"] == campaign.measurements["temperature"].iloc[campaign.measurements["yield"].argmax()]
     rows = pandas.DataFrame([{**best, "pressure": 4.5, "temperature": 90.0}, {**best, "solvent": "acetone"}])
-    explanation = insight.explain_acquisition(rows)
+    tolerance = 1e-6 if name == "UCB" else 1e-4  # samples of qLogEI have kinks
+    explanation = insight.explain_acquisition(rows, tolerance=tolerance)
     change = explanation.prediction - explanation.baseline_prediction
-    assert torch.allclose(explanation.values.sum(1), change, rtol=1e-6, atol=1e-8 * float(change.abs().max()))
+    assert torch.allclose(explanation.values.sum(1), change, rtol=10 * tolerance)
     torch.manual_seed(0)
     acquisition, tables = insight.acquisition(), insight.tables
     assert tables is not None

@@ -19,6 +19,7 @@ from gplens.ax.search_space import design_tables
 from gplens.ax.states import applicable_state, given_experiment, torch_adapter
 from gplens.baselines import Baseline
 from gplens.explain import explain
+from gplens.interop.design_tables import DesignTables
 
 
 @final
@@ -31,8 +32,8 @@ class AcquisitionAnalysis(Analysis):
 
     Args:
         arm_names: the arms; those without data if None, or, if all have data, those of the latest trial.
-        baseline: the name of an arm, parameters, or an object of gplens.baselines; if None, the arm with data that
-            has the largest acquisition value.
+        baseline: the name of an arm, parameters, or an object of gplens.baselines; if None, the middle of the arms with
+            data. An arm with data itself is where a noisy acquisition function jumps, and explanations do not converge.
     """
 
     def __init__(
@@ -59,11 +60,7 @@ class AcquisitionAnalysis(Analysis):
         fitted = torch_adapter(experiment, generation_strategy, adapter)
         arms = Arms.of(experiment, self.arm_names)
         acquisition, tables = acquisition_of(fitted), design_tables(fitted, next(iter(arms.observed.values())))
-        given = self.baseline
-        if given is None:
-            X = tables.encode(arms.observed_frame())[:, None]
-            given = list(arms.observed)[int(acquisition(X).argmax())]
-        baseline, reference = arms.baseline(given)
+        baseline, reference = middle(tables, arms) if self.baseline is None else arms.baseline(self.baseline)
         explanation = explain(
             replace(read(acquisition), encoder=tables),
             arms.frame(),
@@ -74,6 +71,13 @@ class AcquisitionAnalysis(Analysis):
         titles = [f"Why arm {name} was suggested: {kind}" for name in arms.explained]
         subtitle = f"How far each parameter moves {kind} away from its value at {reference}."
         return arm_cards(type(self).__name__, f"Attributions of {kind}", titles, subtitle, explanation, kind)
+
+
+def middle(tables: DesignTables, arms: Arms) -> tuple[dict[str, Any], str]:
+    """The average of each number over the arms with data, as the surrogate sees it; the choices of the last."""
+    X, choices = tables.encode(arms.observed_frame()).mean(0, keepdim=True), list(arms.observed.values())[-1]
+    numbers = {p.name: float(p.numbers(X)) for p in tables.parameters if p.number is not None}
+    return {**choices, **numbers}, "the middle of the arms with data"
 
 
 def acquisition_of(adapter: TorchAdapter) -> Any:

@@ -44,6 +44,8 @@ def arm_cards(
     name: str, title: str, titles: list[str], subtitle: str, explanation: Explanation, what: str
 ) -> AnalysisCardBase:
     """A card for a single arm, a group of cards for several."""
+    if explanation.converged is not None and not bool(explanation.converged.all()):
+        subtitle += f" NOT CONVERGED: the bars miss the difference by up to {float(explanation.gap.abs().max()):.2g}."
     cards = [waterfall_card(name, own, subtitle, explanation[i], what) for i, own in enumerate(titles)]
     return cards[0] if len(cards) == 1 else AnalysisCardGroup(name=name, title=title, subtitle=subtitle, children=cards)
 
@@ -65,7 +67,7 @@ def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanatio
         xaxis_title=what,
         yaxis={"tickvals": list(range(len(labels))), "ticktext": labels, "range": [last + 0.6, -0.6]},
         showlegend=False,
-        margin={"t": 50, "r": 120},
+        margin={"t": 50, "r": 150},
     )
     return create_plotly_analysis_card(name=name, title=title, subtitle=subtitle, df=table, fig=figure)
 
@@ -74,12 +76,12 @@ def _bars(table: pandas.DataFrame, start: float) -> graph_objects.Figure:
     """One below the other, each from where the one before it ends, with its interval."""
     begins = start + table.attribution.cumsum().shift(fill_value=0.0)
     known = bool(table["std"].notna().any())
-    spread = {"type": "data", "array": INTERVAL * table["std"]} if known else None
+    spread = {"type": "data", "array": (INTERVAL * table["std"]).tolist()} if known else None
     colours = [COLOR_FOR_INCREASES if value >= 0 else COLOR_FOR_DECREASES for value in table.attribution]
     bars = graph_objects.Bar(
-        x=table.attribution,
+        x=table.attribution.tolist(),
         y=list(range(1, len(table) + 1)),
-        base=begins,
+        base=begins.tolist(),
         orientation="h",
         error_x=spread,
         marker_color=colours,

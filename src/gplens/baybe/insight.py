@@ -132,7 +132,9 @@ class Insight:
         check_prediction(explanation, host, "surrogate.posterior(data).mean")
         return explanation
 
-    def explain_acquisition(self, candidates: pandas.DataFrame, /, *, baseline: Any = None) -> Explanation:
+    def explain_acquisition(
+        self, candidates: pandas.DataFrame, /, *, baseline: Any = None, tolerance: float | None = None
+    ) -> Explanation:
         """Why the recommender values candidates as it does, relative to the best measurement.
 
         `explanation.channels` has what comes from a better mean and what from a larger variance. Samples of the
@@ -141,6 +143,7 @@ class Insight:
         Args:
             candidates: experiments, such as what `campaign.recommend` returned.
             baseline: what gplens.explain takes, such as an experiment as a dictionary; the best measurement if None.
+            tolerance: as in gplens.explain; 1e-4 is enough for a picture, and faster for functions with samples.
 
         Raises:
             IncompatibilityError: the insight has no recommender, or, BayBE's own, its recommender no such function.
@@ -157,6 +160,7 @@ class Insight:
             rows_of(candidates, self.background_data),
             baseline=self.incumbent if baseline is None else baseline,
             categories=None if self.tables is None else self.tables.categories,
+            tolerance=tolerance,
         )
 
     def plot(
@@ -169,7 +173,7 @@ class Insight:
         explanation_index: int | None = None,
         target_index: int | None = None,
     ) -> Any:
-        """Draw "bar", "beeswarm", "scatter" or "waterfall", with error bars; "force" and "heatmap" are shap's.
+        """Draw "bar", "beeswarm", or, with error bars, "scatter" or "waterfall"; "force" and "heatmap" are shap's.
 
         Returns matplotlib's axes, an array of them for a scatter plot of several parameters.
 
@@ -184,7 +188,7 @@ class Insight:
             raise ValueError(f"expected target_index below {len(self.surrogates)}, one for each target, got None.")
         return draw(
             plot_type,
-            lambda rows: self.explain_target(target_index or 0, rows),
+            lambda rows, bars: self.explain_target(target_index or 0, rows, uncertainty=bars),
             rows_of(data, self.background_data),
             show=show,
             explanation_index=explanation_index,

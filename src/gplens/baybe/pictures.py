@@ -12,22 +12,24 @@ KINDS = ("bar", "beeswarm", "force", "heatmap", "scatter", "waterfall")
 """BayBE's names. gplens draws all but "force" and "heatmap", which are shap's own."""
 SINGLE = ("force", "waterfall")
 """Pictures of one experiment."""
+WHISKERS = ("scatter", "waterfall")
+"""Pictures that show error bars, which are not computed for the others."""
 
 
 def draw(
     kind: str,
-    explain: Callable[[pandas.DataFrame], Explanation],
+    explain: Callable[[pandas.DataFrame, bool], Explanation],
     rows: pandas.DataFrame,
     *,
     show: bool,
     explanation_index: int | None,
 ) -> Any:
-    """One of the kinds, of what `explain` says of the rows, or of one of them."""
+    """One of the kinds, of what `explain` says of the rows, or of one of them, with error bars or without."""
     if kind not in KINDS:
         raise ValueError(f"expected a plot type of {', '.join(KINDS)}, got {kind!r}.")
     if kind in SINGLE and explanation_index is None:
         warnings.warn(f"expected explanation_index for {kind!r}, a picture of one row, got None: row 0.", stacklevel=3)
-    explanation = explain(rows.iloc[[explanation_index or 0]] if kind in SINGLE else rows)
+    explanation = explain(rows.iloc[[explanation_index or 0]] if kind in SINGLE else rows, kind in WHISKERS)
     if kind in ("force", "heatmap"):
         return _of_shap(kind, explanation, show=show)
     figure = _figure(kind, explanation, show=show)

@@ -86,7 +86,9 @@ def _with_entries(explanation: Explanation, experiments: pandas.DataFrame) -> An
     return given
 
 
-def explain_acquisition(strategy: Any, candidates: pandas.DataFrame, *, baseline: Any) -> Explanation:
+def explain_acquisition(
+    strategy: Any, candidates: pandas.DataFrame, *, baseline: Any, tolerance: float | None = None
+) -> Explanation:
     """Why a strategy values candidates as it does: its acquisition function relative to a baseline.
 
     `explanation.channels` has what comes from a better mean and what from a larger variance.
@@ -94,7 +96,9 @@ def explain_acquisition(strategy: Any, candidates: pandas.DataFrame, *, baseline
     Args:
         strategy: a fitted strategy.
         candidates: the rows to explain, such as what `strategy.ask` returned.
-        baseline: what gplens.explain takes, such as the best experiment so far as a dictionary.
+        baseline: what gplens.explain takes, such as an experiment as a dictionary. Near an experiment that was done an
+            acquisition function is sharp, since little is left to learn there, and takes long to integrate.
+        tolerance: as in gplens.explain; 1e-4 is enough for a picture, and much faster.
     """
     tables = Fitted.of(strategy, candidates).tables(candidates)
     (acquisition, *others) = strategy._get_acqfs(1)
@@ -105,4 +109,5 @@ def explain_acquisition(strategy: Any, candidates: pandas.DataFrame, *, baseline
         candidates[list(tables.names)],
         baseline=baseline,
         categories=tables.categories,
+        tolerance=tolerance,
     )
