@@ -41,9 +41,9 @@ class Given:
         model: Any,
         X: Any,
         baseline: Any,
-        feature_names: Sequence[str] | None,
-        groups: Mapping[str, Sequence[str]] | None,
-        categories: Categories | None,
+        feature_names: Any,
+        groups: Any,
+        categories: Any,
     ) -> "Given":
         """Read what was passed to `explain`, for the columns that the model takes."""
         encoder = encoder_of(model)

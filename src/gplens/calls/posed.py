@@ -10,7 +10,7 @@ from gplens.calls.given_table import Given
 from gplens.calls.live_model import LiveModel
 from gplens.expectations.expectation import Expectation
 from gplens.explanation.channels_of_paths import check_channels
-from gplens.explanation.selection import Outputs, output_indices
+from gplens.explanation.selection import output_indices
 from gplens.likelihood import Likelihood
 from gplens.paths.category_paths import switching
 from gplens.paths.integrand import Question
@@ -55,12 +55,16 @@ class Posed:
         live: LiveModel,
         given: Given,
         target: Target,
-        outputs: Outputs | None,
-        tolerance: float | None,
+        outputs: Any,
+        tolerance: Any,
         uncertainty: Uncertainty | bool | None,
         channels: bool | None,
     ) -> "Posed":
-        """Bind the target to the model. Raises where a part of the question has no answer."""
+        """Bind the target to the model; what a user passed as outputs and tolerance is checked here.
+
+        Raises:
+            ValueError, TypeError: a part of the question has no answer.
+        """
         reading, likelihood = live.reading, live.likelihood
         _check_target(reading, target)
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
