@@ -84,7 +84,7 @@ def test_an_interruption_of_what_comes_last_leaves_the_rest(monkeypatch: pytest.
     def interrupted(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["gplens.explain"], "support_of_paths", interrupted)
+    monkeypatch.setattr(sys.modules["gplens.calls.outcome"], "support_of_paths", interrupted)
     with pytest.raises(gplens.Interrupted, match=naming(COUNT)) as caught:
         explained(support=True)
     assert len(caught.value.explanation) == COUNT

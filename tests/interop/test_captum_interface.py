@@ -66,7 +66,7 @@ def test_one_changed_line_gives_the_same_attributions_and_delta(baselines: Any) 
     assert (values - theirs).abs().max() <= 1e-7 * theirs.abs().max()
     exact, gap = ours().attribute(X, **options)
     assert (exact - theirs).abs().max() <= 1e-6 * theirs.abs().max()
-    assert gap.abs().max() <= 1e-9
+    assert gap.abs().max() <= 1e-6 * theirs.abs().max()
 
 
 @pytest.mark.parametrize("target", [1, torch.tensor(1), [0, 2, 1, 1, 0], torch.tensor([0, 2, 1, 1, 0]), [(1,)] * 5])

@@ -1,5 +1,6 @@
-"""A kernel of names: exact where the path leaves them alone, refused where it does not."""
+"""A kernel of names: exact where the path leaves them alone, switched at once where it does not."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -44,13 +45,19 @@ def test_it_is_a_model_of_the_numbers_alone_where_all_names_are_the_same() -> No
 
 
 @pytest.mark.parametrize("warped", [False, True], ids=["straight", "curved"])
-def test_a_path_between_names_is_refused(warped: bool) -> None:
+def test_a_path_between_names_switches_them(warped: bool) -> None:
+    """One name: the average over the path of the change that it makes  (10.2)."""
     kernel, (Z, y) = product(), data()
     if warped:
         kernel = Warped(kernel, lambda x: torch.cat([x[:, :2].exp(), x[:, 2:]], dim=1))
     gp = gplens.Posterior.exact(kernel, Z, y, noise=0.1)
-    with pytest.raises(ValueError, match=naming(2, "names", "baseline")):
-        gplens.explain(gp, Z[2:3], baseline=Z[0], likelihood=gplens.links.Identity())
+    e = gplens.explain(gp, Z[2:3], baseline=Z[0], likelihood=gplens.links.Identity(), tolerance=1e-9)
+    t, w = (torch.as_tensor(part) for part in np.polynomial.legendre.leggauss(40))
+    path = Z[0] + (t[:, None] + 1) / 2 * (Z[2] - Z[0])
+    before, after = (torch.cat([path[:, :2], Z[row, 2].expand(40, 1)], dim=1) for row in (0, 2))
+    change = (gp.m(after) - gp.m(before))[:, 0] @ w / 2
+    assert float(e.values[0, 2]) == pytest.approx(float(change), rel=1e-7)
+    assert float(e.values.sum()) == pytest.approx(float(gp.m(Z[2:3]) - gp.m(Z[:1])), rel=1e-8)
 
 
 def test_the_diagonal_refuses_too() -> None:

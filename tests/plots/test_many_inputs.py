@@ -33,7 +33,7 @@ def test_bars_of_several_inputs_are_mean_sizes_with_the_bound_of_their_deviation
     assert e.std is not None
     bound = e.std.mean(0)[order]
     np.testing.assert_allclose(segments(ax)[:3, 1, 0], (sizes[order] + bound).numpy()[:3])
-    assert segments(ax)[3, 1, 0] == pytest.approx(float((sizes + e.std.mean(0))[order[3:]].sum()))
+    assert len(segments(ax)) == 3  # the sum of the others needs joint draws
     assert "at most" in heading(ax)
     assert "6 inputs" in heading(ax)
     assert labels(ax)[-1] == "2 others"

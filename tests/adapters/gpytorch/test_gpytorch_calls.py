@@ -70,8 +70,8 @@ def calls() -> dict[str, int]:
 
 
 def test_one_row_of_a_reading(calls: dict[str, int]) -> None:
-    """As many inducing points as in the bike experiment."""
-    assert calls["all"] < 2650
+    """As many inducing points as in the bike experiment; 4,000 is what one row may take."""
+    assert calls["all"] < 3300
 
 
 def test_all_but_the_path(calls: dict[str, int]) -> None:
@@ -81,4 +81,4 @@ def test_all_but_the_path(calls: dict[str, int]) -> None:
 
 def test_one_row_of_a_larger_model(calls: dict[str, int]) -> None:
     """The prior at the points of a call does not depend on the number of inducing points."""
-    assert calls["large"] < 2650
+    assert calls["large"] < 3300
