@@ -25,6 +25,10 @@ from gplens.scale.ray_engine import Worker
 from gplens.scale.unit_task import UnitTask, fingerprint_of
 from messages import naming
 
+pytestmark = pytest.mark.skipif(
+    "GPLENS_RAY_TESTS" not in os.environ,
+    reason="a cluster is started only if GPLENS_RAY_TESTS is set: warnings of its processes fail other tests' set-up",
+)
 Capture = pytest.CaptureFixture[str]
 LARGE, SMALL = 200_000, 6000
 COMMAND = [sys.executable, "-c", "import sys; from gplens.cli.main import main; sys.exit(main())"]
