@@ -128,7 +128,7 @@ def peak(work: Callable[[], object]) -> int:
         pytest.param(
             *(RiemannRight(400), 50, 2**22),
             marks=pytest.mark.xfail(
-                reason="fixed rules take about 1 kB more for each row; not mended yet", strict=False
+                reason="fixed rules take about 1 kB more for each row", strict=False
             ),
         ),
     ],
