@@ -127,9 +127,7 @@ def peak(work: Callable[[], object]) -> int:
         (Adaptive(), 2_000, 2**20),
         pytest.param(
             *(RiemannRight(400), 50, 2**22),
-            marks=pytest.mark.xfail(
-                reason="fixed rules take about 1 kB more for each row", strict=False
-            ),
+            marks=pytest.mark.xfail(reason="fixed rules take about 1 kB more for each row", strict=False),
         ),
     ],
     ids=["default", "many nodes"],
