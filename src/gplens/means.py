@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line, Section, autograd_section, constant_section
-from gplens.lines.pull_back import Form, Weights
+from gplens.lines.pull_back import Form
+from gplens.lines.pull_back_weights import Weights
 
 __all__ = ["AutogradMean", "ConstantMean", "LinearMean", "Mean"]
 

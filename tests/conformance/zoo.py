@@ -48,7 +48,7 @@ from conformance.kernel_formulas import (
 from conformance.link_cases import EVERY_LINK, EXPECTED, LINKS, G, LinkCase
 from gplens import Posterior
 from gplens.lines.line import Section
-from gplens.lines.pull_back import Weights
+from gplens.lines.pull_back_weights import Weights
 from oracles.dense import DensePosterior, fit
 
 __all__ = [

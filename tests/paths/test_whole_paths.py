@@ -102,9 +102,11 @@ def test_classes_of_many_features_are_as_exact_as_they_say() -> None:
 
 def test_forms_are_contracted_as_they_are_evaluated() -> None:
     g = generator(5)
-    C, R, y, S, D, d, P = (normal(g, *shape) for shape in ((2, 4, 3), (3, 7), (2, 7), (7,), (2, 4, 7), (2, 7), (7, 2)))
-    form = Form(((C, R),), ((C[:, :, 0], S, y),), (D,))
-    every = form.evaluate(torch.empty(2, 4, 7).double())
+    C, R, y, S, D, d, P = (
+        normal(g, *shape) for shape in ((2, 4, 3), (3, 7), (2, 7), (3, 7), (2, 4, 7), (2, 7), (7, 2))
+    )
+    form, every = Form(((C, R),), ((C, S, y),), (D,)), C @ R + torch.einsum("bps,sk,bk->bpk", C, S, y) + D
+    torch.testing.assert_close(form.evaluate(torch.empty(2, 4, 7).double()), every, rtol=1e-12, atol=1e-12)
     expected = torch.einsum("bpk,bk,ks->bps", every, d, P)
     torch.testing.assert_close(form.contracted(d, P, 4), expected, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(form.channels(slice(1, 3)).contracted(d, P, 2), expected[:, 1:3], rtol=1e-12, atol=1e-12)

@@ -30,8 +30,10 @@ class Table:
     def feature_names(self, given: Any, own: tuple[str, ...] | None = None) -> tuple[str, ...]:
         """Those given, those of the columns that the table encodes, those of the frame, or x0, x1, ..."""
         d = self.values.shape[1] if own is None else len(own)
+        if given is None and not (own or self.names):
+            return tuple([f"x{i}" for i in range(d)])
         if given is None:
-            names: list[Any] = list(own or self.names or (f"x{i}" for i in range(d)))
+            names: list[Any] = list(own or self.names or ())
         else:
             names = list(given) if isinstance(given, Iterable) else [given]
         texts = all(isinstance(name, str) for name in names)

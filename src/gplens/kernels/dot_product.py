@@ -10,7 +10,8 @@ from torch import Tensor
 
 from gplens.kernels.kernel import Kernel, check_features
 from gplens.lines.line import Line, Section
-from gplens.lines.pull_back import Form, Weights
+from gplens.lines.pull_back import Form
+from gplens.lines.pull_back_weights import Weights
 from gplens.lines.radial import Support
 from gplens.lines.shapes import Batch
 
@@ -63,7 +64,9 @@ class DotProduct(Kernel):
 
         def pull_back(weights: Weights) -> Form:
             W, a = 2 * weights.times(self.slope(s)).dense(), self.variance.expand(line.d.shape[1])
-            return line.baseline_form(W.sum(2), a) + Form(by_row=(((W * line.t[:, None]).sum(2), a, line.d),))
+            return line.baseline_form(W.sum(2), a) + Form(
+                by_row=(((W * line.t[:, None]).sum(2)[..., None], a[None], line.d),)
+            )
 
         def by_node(W: Float[Tensor, "b p q"]) -> Float[Tensor, "b p q d"]:
             return (2 * W * self.slope(s)[:, None])[..., None] * (self.variance * line.points())[:, None]

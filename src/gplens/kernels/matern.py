@@ -37,7 +37,7 @@ class Matern32(Stationary):
     def slope(self, r2: Batch) -> Batch:
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> ProfileJet:
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> ProfileJet:
         s = torch.mul(r2, 3, out=new(r2)).sqrt_()
         e = torch.sub(log_factor, s, out=new(r2)).exp_()
         return ProfileJet(torch.addcmul(e, s, e, out=s), e, -1.5)
@@ -73,7 +73,7 @@ class Matern52(Stationary):
         s = sqrt(5) * r2.sqrt()
         return -5 / 6 * (1 + s) * torch.exp(-s)
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> ProfileJet:
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> ProfileJet:
         s = torch.mul(r2, 5, out=new(r2)).sqrt_()
         e = torch.sub(log_factor, s, out=new(r2)).exp_()
         linear = torch.addcmul(e, s, e, out=new(r2))

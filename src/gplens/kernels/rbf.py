@@ -29,7 +29,7 @@ class RBF(Stationary):
     def slope(self, r2: Batch) -> Batch:
         return -torch.exp(-r2 / 2) / 2
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> ProfileJet:
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> ProfileJet:
         h = torch.add(log_factor, r2, alpha=-0.5, out=new(r2)).exp_()
         return ProfileJet(h, h, -0.5)
 

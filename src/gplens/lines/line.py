@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.lines.pull_back import Form, Weights, embed
+from gplens.lines.pull_back import Form, embed
+from gplens.lines.pull_back_weights import Weights
 from gplens.lines.scratch import Scratch
 
 
@@ -47,7 +48,7 @@ class Line:
         """C (factor o x0) as a form: one shared row if all rows share the baseline."""
         if self.x0.shape[0] == 1:
             return Form(shared=((C[..., None], factor * self.x0),))
-        return Form(by_row=((C, factor, self.x0),))
+        return Form(by_row=((C[..., None], factor[None], self.x0),))
 
     def split(self, rows: int) -> "list[Line]":
         """The same lines in blocks of `rows` rows."""

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line, Section
-from gplens.lines.pull_back import Form, Weights
+from gplens.lines.pull_back import Form
+from gplens.lines.pull_back_weights import Weights
 from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
@@ -30,7 +31,7 @@ class Profile(ABC):
     def slope(self, r2: Batch) -> Batch:
         """dh/dr2, finite at r2 = 0."""
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, ""], new: New = torch.empty_like) -> "ProfileJet":
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> "ProfileJet":
         """A multiple of h and dh/dr2 together, in tensors that `new` may make; overridden if the two share work."""
         factor = log_factor.exp()
         return ProfileJet(factor * self.profile(r2), factor * self.slope(r2), 1.0)
@@ -136,7 +137,7 @@ class Radial:
         def pull_back(W: Weights) -> Form:
             W = W.scaled(-2.0 * constant * points.factor).times(slope, self.line.empty_like)
             over_q, back = W.over_nodes(), -inverse / points.factor
-            moved = Form(by_row=((W.moment(t), back * inverse, self.line.d),))
+            moved = Form(by_row=((W.moment(t)[..., None], (back * inverse)[None], self.line.d),))
             moved = moved + Line(self.x0, self.d, t).baseline_form(over_q.sum(2), back)
             return moved + Form(shared=((over_q, points.pulled),))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -16,7 +17,8 @@ from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.quadratic import Quadratic
 from gplens.means import ConstantMean, Mean
 from gplens.processes.posterior_along import PosteriorMarginals, posterior_pairs, posterior_split_pairs
-from gplens.processes.process import Process
+from gplens.processes.process import Marginals, Process
+from gplens.processes.radial_posteriors import RadialPosteriors
 
 
 @final
@@ -147,8 +149,14 @@ class Posterior(Process):
         n, d = self.Z.shape
         return n * (1 + self.latents + (d if self.autograd else 0))
 
-    def along(self, line: Line) -> PosteriorMarginals:
-        return PosteriorMarginals(self, line)
+    @cached_property
+    def radial(self) -> RadialPosteriors | None:
+        """The same with formulas for one stationary kernel, which take fewer and smaller steps."""
+        return RadialPosteriors.of((self,))
+
+    def along(self, line: Line) -> Marginals:
+        radial = None if self.radial is None else self.radial.along(line)
+        return PosteriorMarginals(self, line) if radial is None else radial
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         return self.kernel.length(line)

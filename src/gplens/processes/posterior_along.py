@@ -9,7 +9,8 @@ from torch import Tensor
 
 from gplens.lines.line import Line, Section
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
-from gplens.lines.pull_back import Form, Weights
+from gplens.lines.pull_back import Form
+from gplens.lines.pull_back_weights import Weights
 from gplens.lines.quadratic import Quadratic, QuadraticProduct
 from gplens.processes.process import Marginals
 
@@ -54,7 +55,7 @@ class PosteriorMarginals(Marginals):
     def variances(self) -> Float[Tensor, "b c q"]:
         prior = self.prior_variance.values[:, None]
         v = prior - self.fitted.form + self.posterior.jitter  # (1.2)
-        return _without_rounding(v, prior).expand(-1, self.posterior.latents, -1)
+        return without_rounding(v, prior).expand(-1, self.posterior.latents, -1)
 
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """One pull-back of W = wm beta - 2 wv A k  (4.2), and those of the prior mean and variance."""
@@ -69,7 +70,7 @@ class PosteriorMarginals(Marginals):
         return sum(forms, start=self.k.pull_back(W))
 
 
-def _without_rounding(v: Float[Tensor, "b c q"], prior: Float[Tensor, "b 1 q"]) -> Float[Tensor, "b c q"]:
+def without_rounding(v: Float[Tensor, "i j q"], prior: Float[Tensor, "#i #j #q"]) -> Float[Tensor, "i j q"]:
     """v with negative rounding errors set to zero. A variance that is truly negative is an error."""
     if bool((v < -ROUNDING * prior).any()):
         i = int((v + ROUNDING * prior).argmin())
@@ -127,12 +128,16 @@ class _LatentNodes:
         v_k = by_A_k + at.prior_variance.by_node(ones)[:, 0]
         prior = at.prior_variance.values
         v = prior - self.form + at.posterior.jitter  # (1.2)
-        return NodeMarginals(at.m[:, self.latent], _without_rounding(v[:, None], prior[:, None])[:, 0], m_k, v_k)
+        return NodeMarginals(at.m[:, self.latent], without_rounding(v[:, None], prior[:, None])[:, 0], m_k, v_k)
 
 
 def posterior_split_pairs(posterior: "Posterior", line: Line, latent: int) -> SplitPairs:
     """(5.13) at the nodes of a line: k A k apart from the prior."""
-    nodes, kernel, support = _LatentNodes(posterior.along(line), latent), posterior.kernel, posterior.support
+    nodes, kernel, support = (
+        _LatentNodes(PosteriorMarginals(posterior, line), latent),
+        posterior.kernel,
+        posterior.support,
+    )
     at, A = nodes.node_marginals(), nodes.A
     return SplitPairs(
         at,
@@ -147,8 +152,8 @@ def posterior_split_pairs(posterior: "Posterior", line: Line, latent: int) -> Sp
 def posterior_pairs(posterior: "Posterior", left: Line, right: Line, latent: int) -> Pairs:
     """The moments of the prior less those of k A k, with one or both arguments differentiated  (5.13)."""
     prior, kernel, support = posterior.kernel.between(left, right), posterior.kernel, posterior.support
-    x = _LatentNodes(posterior.along(left), latent)
-    y = x if right is left else _LatentNodes(posterior.along(right), latent)
+    x = _LatentNodes(PosteriorMarginals(posterior, left), latent)
+    y = x if right is left else _LatentNodes(PosteriorMarginals(posterior, right), latent)
     A, marginals = x.A, x.node_marginals()
     c_k = (x.slopes(y.A_k) - prior.by_x.transpose(1, 2)).neg_()  # this order keeps the memory layout of the first
     c_l = c_k if right is left else prior.by_y - y.slopes(x.A_k)

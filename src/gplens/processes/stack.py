@@ -1,6 +1,6 @@
 """Processes side by side (MATH 1)."""
 
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import final
 
@@ -11,7 +11,9 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
+from gplens.processes.posterior import Posterior
 from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.radial_posteriors import RadialPosteriors
 
 
 @final
@@ -52,8 +54,15 @@ class Stack(Process):
     def width(self) -> int:
         return sum(part.width for part in self.parts)
 
-    def along(self, line: Line) -> "StackMarginals":
-        return StackMarginals(tuple(part.along(line) for part in self.parts))
+    @cached_property
+    def radial(self) -> RadialPosteriors | None:
+        """All parts at once, if they are posteriors with kernels of one class and equally many support points."""
+        posteriors = [part for part in self.parts if isinstance(part, Posterior)]
+        return RadialPosteriors.of(posteriors) if len(posteriors) == len(self.parts) else None
+
+    def along(self, line: Line) -> Marginals:
+        radial = None if self.radial is None else self.radial.along(line)
+        return StackMarginals(tuple(part.along(line) for part in self.parts)) if radial is None else radial
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
         """The longest of the parts'."""
