@@ -74,13 +74,13 @@ def check_random_model(seed: int, noise: float, amplitude: float) -> None:
 
 @pytest.mark.parametrize("noise", [1e-5, 1e-6, 1e-7, 1e-8])
 def test_probability_of_a_well_determined_model_that_rises_and_falls(noise: float) -> None:
-    for seed in range(4):
+    for seed in (0, 23, 26, 43):  # all but the first are missed if psi has no nodes of its own
         check_random_model(seed, noise, 1.0)
 
 
 @pytest.mark.parametrize("amplitude", [100.0, 3000.0])
 def test_steep_probit(amplitude: float) -> None:
-    for seed in range(4):
+    for seed in (0, 11, 18, 22):
         check_random_model(seed, 1.0, amplitude)
 
 

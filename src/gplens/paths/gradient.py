@@ -142,12 +142,13 @@ class PathGradient(Integrand):
         """Gauss's rules for whole paths, unless kinks are known, derivatives are not, or nothing has to add up."""
         if self.process.autograd or self.expectation.accuracy == torch.inf or self._kinks.shape[1]:
             return None
-        whole = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch)
-        whole.run(self._length, reach)
+        whole = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch).run(self._length, reach)
         if bool(whole.tried.all()):
             self._targets = whole.end, whole.start
+        if not bool(whole.tried.any()):
+            return None
         error = whole.error[..., None] * (whole.values != 0)
-        return PathSums(whole.values, error, whole.error, whole.nodes) if bool(whole.tried.any()) else None
+        return PathSums(whole.values, error, whole.error, whole.nodes, torch.zeros_like(whole.tried))
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""

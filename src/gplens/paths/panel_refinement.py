@@ -16,6 +16,8 @@ FIRST_OF_HALVES, LAST_OF_HALVES = 15, 31
 """Nodes of the first and last attempt at a panel that was halved, as one with a kink is again and again."""
 CHANCE = 0.25
 """The part of the largest error of a feature that every feature has, if the integrand is not analytic."""
+CANCEL = 5.0
+"""How much larger the gap would be if the errors of features were independent, above which it tells nothing of them."""
 STALLED = 4
 """Rounds in a row that reduce the error by less than a third, after which the rest is taken to be rounding."""
 
@@ -42,6 +44,7 @@ class PanelRefinement:
         self.nodes = torch.zeros(integrand.rows, dtype=torch.long)
         self.excess = torch.full((integrand.rows,), torch.inf, dtype=torch.float64)
         self.stalled = torch.zeros(integrand.rows, dtype=torch.long)
+        self.uninformed = torch.zeros(integrand.rows, dtype=torch.bool)
 
     def run(self) -> PathSums:
         """Rounds until no panel is left that could be improved. All pending panels have equally many nodes."""
@@ -56,7 +59,7 @@ class PanelRefinement:
         assert self.values is not None
         assert self.error is not None
         assert self.worst is not None
-        return PathSums(self.values, self.error, self.worst, self.nodes)
+        return PathSums(self.values, self.error, self.worst, self.nodes, self.uninformed)
 
     def _refine(self, unsettled: Bool[Tensor, " s"], sums: PanelSums) -> int:
         """More nodes for the panels that are not settled, or halves of them; return how many nodes they have."""
@@ -112,6 +115,7 @@ class PanelRefinement:
         scale = total.abs().amax(2)  # in units of it squares neither overflow nor vanish
         squares = (sums.error / scale[owner][..., None]).square().sum(2)
         possible = scale * zero.index_add(0, owner, squares).sqrt()
+        self.uninformed |= (possible > CANCEL * lower.abs()).any(1)
         distances = (part[owner] for part in (higher.abs(), lower.abs(), possible))
         return gain(*distances, smooth=self.integrand.smooth, decay=sums.decay)
 

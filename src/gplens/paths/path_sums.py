@@ -18,6 +18,8 @@ class PathSums:
     worst: Float[Tensor, "b o"]
     """The sum over panels of the largest error of a feature."""
     nodes: Int[Tensor, " b"]
+    uninformed: Bool[Tensor, " b"]
+    """Paths on which the errors of features cancel, so that attributions add up however large the errors are."""
 
     def replaced(self, rows: Bool[Tensor, " b"], again: "PathSums") -> "PathSums":
         """With some paths done again. Numbers of nodes add up."""
@@ -26,10 +28,11 @@ class PathSums:
             self.error.index_put((rows,), again.error),
             self.worst.index_put((rows,), again.worst),
             self.nodes.index_put((rows,), again.nodes, accumulate=True),
+            self.uninformed.index_put((rows,), again.uninformed),
         )
 
 
 def joined_paths(parts: list[PathSums], order: Int[Tensor, " b"]) -> PathSums:
     """Several sets of paths as one, in another order."""
-    columns = zip(*((part.values, part.error, part.worst, part.nodes) for part in parts), strict=True)
+    columns = zip(*((part.values, part.error, part.worst, part.nodes, part.uninformed) for part in parts), strict=True)
     return PathSums(*(torch.cat(column)[order] for column in columns))
