@@ -1,4 +1,4 @@
-"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 10.1)."""
+"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 11.1)."""
 
 from dataclasses import replace
 
@@ -16,22 +16,11 @@ from gplens.paths.integrand import Question, Rule
 
 
 def check_channels(question: Question) -> None:
-    """Refuse a target, or paths, without channels, before anything is computed."""
-    if question.switches is not None:
-        raise ValueError(
-            "expected paths that change no category for channels=True, got some that do: a category is switched at "
-            "once, and a difference of psi(m, v) has no parts of m and of v. Leave channels= out, or give each input "
-            "a baseline with its own categories."
-        )
+    """Refuse a target without channels, before anything is computed."""
     if question.expectation.replicates is not None:
         raise ValueError(
             "expected a target without draws for channels=True, got correlated classes, which are averages over draws. "
             "Explain them without channels=, or explain the latent functions: target=gplens.targets.Latent()."
-        )
-    if question.switches is not None:
-        raise ValueError(
-            "expected paths that change no category for channels=True, got some that do: a switched category changes "
-            "mean and variance at once. Give each input a baseline with its own categories, or leave channels=True out."
         )
     if not question.expectation.channels(question.process.latents):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""BoTorch's acquisition functions as functions psi of posterior moments, by their classes (MATH 10)."""
+"""BoTorch's acquisition functions as functions psi of posterior moments, by their classes (MATH 11)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
