@@ -125,6 +125,11 @@ class Opaque(Elementwise):
 
     name: str
 
+    @property
+    def default_tolerance(self) -> float:
+        """Sums over samples have as many kinks, and logarithms of the smallest improvements few digits."""
+        return 1e-4
+
     def __repr__(self) -> str:
         return self.name
 
