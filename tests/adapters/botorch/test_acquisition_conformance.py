@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from acquisition_zoo import EVERY_ACQUISITION, AcquisitionCase
+from acquisition_zoo import CANDIDATES, EVERY_ACQUISITION, UNSEEN, AcquisitionCase, inputs, one, sampler
+from botorch.acquisition import qKnowledgeGradient
 from captum.attr import IntegratedGradients
 from torch import Tensor
 
 import gplens
+from messages import naming
 
 STEPS = 512
 NEAR = 10.0 ** -torch.arange(1, 9).double()
@@ -127,3 +129,24 @@ def test_channels_add_up_and_autograd_is_said(case: AcquisitionCase) -> None:
     total = sum(e.channels.values())
     assert (total - e.values).abs().max() <= 1e-14 * max(part.abs().max() for part in e.channels.values())
     assert "autograd" not in repr(e)
+
+
+def test_knowledge_gradient_with_its_fantasies_frozen() -> None:
+    """A one-shot function is refused with what to write instead, which is the sum and the oracle to many digits."""
+    gradient, fantasies = qKnowledgeGradient(one(), num_fantasies=4, sampler=sampler(4)), inputs(4, 9)
+
+    def frozen(x: Tensor) -> Tensor:
+        return gradient(torch.cat([x[:, None], fantasies.expand(len(x), -1, -1)], 1))
+
+    with pytest.raises(
+        ValueError, match=naming("qKnowledgeGradient", "gplens.Functions", "fantasies.expand", "Latent")
+    ):
+        gplens.explain(gradient, CANDIDATES, baseline=UNSEEN)
+    functions, target = gplens.Functions(frozen, features=3), gplens.targets.Latent()
+    e = gplens.explain(functions, CANDIDATES, baseline=UNSEEN, target=target, tolerance=1e-9)
+    with torch.no_grad():
+        change = frozen(CANDIDATES) - frozen(UNSEEN[None])
+    assert (e.values.sum(1) - change).abs().max() <= 1e-8 * change.abs().max()
+    start = UNSEEN.expand_as(CANDIDATES).contiguous()
+    oracle = IntegratedGradients(frozen).attribute(CANDIDATES, start, n_steps=STEPS, method="gausslegendre")
+    assert (e.values - oracle).abs().max() <= 1e-6 * oracle.abs().max()
