@@ -1,4 +1,4 @@
-"""Draws of hyper-parameters on paths that change categories and tasks: the oracle is BoTorch's mixture (MATH 10.4)."""
+"""Draws of hyper-parameters on paths that change categories: the oracle is BoTorch's mixture (MATH 10.4)."""
 
 from functools import cache
 from typing import Any
@@ -8,16 +8,14 @@ import pytest
 import torch
 from botorch.acquisition import analytic
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
-from botorch.models.fully_bayesian_multitask import SaasFullyBayesianMultiTaskGP
 from botorch.models.transforms import Standardize
 from test_switch_spreads import linear_map
 
 import gplens
 from category_models import by_definition, scattered
 
-pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # torch, for tasks
-DRAWS = 3
-X0, X = np.array([0.4, 0.5, 0.0]), np.array([[0.9, 0.2, 1.0], [0.1, 0.7, 2.0]])
+DRAWS, CODES = 3, ["x2"]
+X0, X = np.array([0.4, 0.5, 0.0]), np.array([[0.9, 0.2, 0.5], [0.1, 0.7, 1.0]])
 
 
 def table() -> tuple[torch.Tensor, torch.Tensor]:
@@ -46,18 +44,6 @@ def codes() -> Any:
     return model.eval()
 
 
-@cache
-def tasks() -> Any:
-    model = SaasFullyBayesianMultiTaskGP(*table(), task_feature=2, outcome_transform=Standardize(m=1))
-    g = torch.Generator().manual_seed(1)
-    latent = {
-        "latent_features": torch.randn(DRAWS, 3, 3, generator=g, dtype=torch.float64),
-        "task_lengthscale": 0.5 + torch.rand(DRAWS, 3, generator=g, dtype=torch.float64),
-    }
-    model.load_mcmc_samples(drawn(2) | latent)
-    return model.eval()
-
-
 def mean_of(model: Any) -> Any:
     def mean(x: np.ndarray) -> np.ndarray:
         with torch.no_grad():
@@ -66,24 +52,18 @@ def mean_of(model: Any) -> Any:
     return mean
 
 
-HALF = X / np.array([1.0, 1.0, 2.0])
-MODELS = [pytest.param(codes, HALF, ["x2"], id="codes"), pytest.param(tasks, X, None, id="tasks")]
-
-
-@pytest.mark.parametrize(("make", "X", "categories"), MODELS)
-def test_the_definition_term_by_term(make: Any, X: np.ndarray, categories: list[str] | None) -> None:
-    model = make()
-    e, T = gplens.explain(model, X, baseline=X0, categories=categories, support=False), mean_of(model)
+def test_the_definition_term_by_term() -> None:
+    model = codes()
+    e, T = gplens.explain(model, X, baseline=X0, categories=CODES, support=False), mean_of(model)
     truth = np.stack([by_definition(T, X0, x, [2]) for x in X])
     np.testing.assert_allclose(e.values.numpy(), truth, atol=5e-7 * np.abs(truth).max())
     np.testing.assert_allclose(e.values.sum(1).numpy(), T(X) - T(X0[None]), atol=1e-8)
 
 
-@pytest.mark.parametrize(("make", "X", "categories"), MODELS)
-def test_deviations_are_those_of_the_mixture(make: Any, X: np.ndarray, categories: list[str] | None) -> None:
+def test_deviations_are_those_of_the_mixture() -> None:
     """Within every draw, from the host's joint posterior at all points of the definition, and between draws."""
-    model = make()
-    e = gplens.explain(model, X, baseline=X0, categories=categories, uncertainty=gplens.Diagonal(), support=False)
+    model = codes()
+    e = gplens.explain(model, X, baseline=X0, categories=CODES, uncertainty=gplens.Diagonal(), support=False)
     for i, x in enumerate(X):
         points, rows = linear_map(X0, x, [2])
         with torch.no_grad():
@@ -97,9 +77,9 @@ def test_deviations_are_those_of_the_mixture(make: Any, X: np.ndarray, categorie
 
 def test_an_acquisition_function_of_draws_with_channels() -> None:
     acquisition = analytic.LogExpectedImprovement(codes(), best_f=2.0)
-    e = gplens.explain(acquisition, HALF, baseline=X0, categories=["x2"], tolerance=1e-9)
+    e = gplens.explain(acquisition, X, baseline=X0, categories=CODES, tolerance=1e-9)
     with torch.no_grad():
-        change = acquisition(torch.as_tensor(HALF)[:, None]) - acquisition(torch.as_tensor(X0)[None, None])
+        change = acquisition(torch.as_tensor(X)[:, None]) - acquisition(torch.as_tensor(X0)[None, None])
     assert (e.values.sum(1) - change).abs().max() <= 1e-8 * change.abs().max()
     assert e.channels is not None
     assert (sum(e.channels.values()) - e.values).abs().max() <= 1e-13 * e.values.abs().max()
