@@ -108,14 +108,14 @@ class SwitchingGradient(CategoryGradient):
     ) -> None:
         """The parts of (10.2) that come through means and variances, for each pair of lines  (11.1a)."""
         m, v = moments
+        tolerance = torch.inf if gradients.expectation.kinked else self.question.tolerance / 10
         size = self._lines_in_a_block(NODES * t.shape[1], 1)
         for block, place in enumerate(self.switches.places):
             pairs = zip(*(part.split(size) for part in switched_pairs(corners, block)), strict=True)
             for begin, end in pairs:
                 outside = corners.take(begin)
-                changes = split_changes(
-                    gradients, (m[begin], v[begin]), (m[end], v[end]), self.outputs, self.question.tolerance / 10
-                )
+                ends = (m[begin], v[begin]), (m[end], v[end])
+                changes = split_changes(gradients, *ends, self.outputs, tolerance)
                 probability = -outside.differences(t[outside.owner])[:, block]
                 parts = torch.einsum("lrq,loq,lq->lro", weights[outside.owner], changes, probability)
                 out[..., place].index_add_(0, outside.owner, parts)

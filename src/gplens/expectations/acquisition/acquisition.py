@@ -43,6 +43,10 @@ class Acquisition(Expectation):
     def needs_variance(self) -> bool:
         return self.criterion.needs_variance or self.moments.needs_variance
 
+    @property
+    def kinked(self) -> bool:
+        return bool(self.criterion.thresholds)
+
     def count(self, latents: int) -> int:
         return 1
 
