@@ -47,8 +47,8 @@ def _parts(
     by_m = torch.zeros_like(first.by_m)
     by_v, missed = torch.zeros_like(by_m), torch.arange(len(by_m))
     for level in range(LEVELS):
-        ends = [tuple(part[missed] for part in moments) for moments in (begin, end)]
-        by_m[missed], by_v[missed] = _integrals(expectation, *ends, outputs, 2**level)
+        first_end, second_end = ((m[missed], v[missed]) for m, v in (begin, end))
+        by_m[missed], by_v[missed] = _integrals(expectation, first_end, second_end, outputs, 2**level)
         misses = _misses(by_m[missed], by_v[missed], change[missed], floor[missed], tolerance)
         missed = missed[misses]
         if not len(missed):

@@ -39,7 +39,8 @@ def _improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
         y = improvements(acquisition, x)
         return torch.cat([y, y.amax(1, keepdim=True)], dim=1)
 
-    return Levels(with_largest, (*zero, graded_thresholds(float(acquisition.tau_relu))))
+    tau: Any = acquisition.tau_relu
+    return Levels(with_largest, (*zero, graded_thresholds(float(tau))))
 
 
 def improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
