@@ -67,8 +67,8 @@ def explain(
         outputs: numbers or names of the outputs of a model that has several; all of them if None.
         rule: an object of gplens.rules; adaptive if None.
         tolerance: the error of every attribution relative to the larger of |T(x) - T(x0)| and the input's largest
-            attribution: 1e-6 if None, or 1e-4 if only Monte Carlo is possible (correlated classes). Rows whose values
-            miss it are False in `converged`.
+            attribution: 1e-6 if None, or 1e-4 if only Monte Carlo is possible (correlated classes) or an acquisition
+            function is known by its values alone. Rows whose values miss it are False in `converged`.
         uncertainty: how sure the model is of each attribution. True computes standard deviations, intervals, and the
             joint distribution where it costs little; gplens.Diagonal(), Full() or Samples(count, seed) decide.
             Deviations have a tolerance of their own, 1e-3; rows that miss it are False in `spread.converged`.

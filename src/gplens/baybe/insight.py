@@ -13,6 +13,7 @@ from baybe.surrogates import GaussianProcessSurrogate
 
 from gplens.adapters.reading import read
 from gplens.baselines import Sample
+from gplens.baybe.objectives import known_objectives
 from gplens.baybe.pictures import draw
 from gplens.baybe.representations import experimental_tables
 from gplens.baybe.surrogates import measured, predicted, processes_of, rows_of, trained_space
@@ -58,7 +59,8 @@ class Insight:
         context = campaign.searchspace, campaign.objective, campaign.measurements
         data, best = measured(*context, use_comp_rep=use_comp_rep)
         insight = cls.from_surrogate(campaign.get_surrogate(), data, use_comp_rep=use_comp_rep)
-        return replace(insight, acquisition=campaign.get_acquisition_function, incumbent=best)
+        acquisition = known_objectives(campaign.get_acquisition_function, campaign.objective)
+        return replace(insight, acquisition=acquisition, incumbent=best)
 
     @classmethod
     def from_recommender(
@@ -81,7 +83,8 @@ class Insight:
         context = searchspace, objective, measurements
         data, best = measured(*context, use_comp_rep=use_comp_rep)
         insight = cls.from_surrogate(recommender.get_surrogate(*context), data, use_comp_rep=use_comp_rep)
-        return replace(insight, acquisition=lambda: recommender.get_acquisition_function(*context), incumbent=best)
+        acquisition = known_objectives(lambda: recommender.get_acquisition_function(*context), objective)
+        return replace(insight, acquisition=acquisition, incumbent=best)
 
     @classmethod
     def from_surrogate(cls, surrogate: Any, data: pandas.DataFrame, *, use_comp_rep: bool = False) -> "Insight":

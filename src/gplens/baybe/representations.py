@@ -17,7 +17,7 @@ def experimental_tables(searchspace: SearchSpace) -> DesignTables:
     def encode(frame: pandas.DataFrame) -> Float[Tensor, "b e"]:
         computational = searchspace.transform(frame, allow_extra=True)
         columns = computational[list(searchspace.comp_rep_columns)]
-        return torch.tensor(columns.to_numpy(dtype=float), dtype=torch.float64)
+        return torch.tensor(columns.to_numpy(dtype=float).copy(), dtype=torch.float64)
 
     return DesignTables(parameters, tuple(searchspace.comp_rep_columns), encode)
 

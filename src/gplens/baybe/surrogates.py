@@ -46,7 +46,7 @@ def predicted(
     """BayBE's own prediction, in the units of the modelled target."""
     with torch.no_grad():
         if use_comp_rep:
-            posterior: Any = surrogate._posterior_comp(torch.tensor(rows.to_numpy(dtype=float)))
+            posterior: Any = surrogate._posterior_comp(torch.tensor(rows.to_numpy(dtype=float).copy()))
         else:
             posterior = surrogate.posterior(rows)
     return posterior.mean.flatten()

@@ -70,4 +70,4 @@ class Fitted:
         return DesignTables(tuple(map(parameter, names)), encoded_names, self._encoded)
 
     def _encoded(self, frame: pandas.DataFrame) -> Float[Tensor, "b e"]:
-        return torch.tensor(self.inputs.transform(frame, self.specs).to_numpy(dtype=float), dtype=torch.float64)
+        return torch.tensor(self.inputs.transform(frame, self.specs).to_numpy(dtype=float).copy(), dtype=torch.float64)

@@ -72,7 +72,7 @@ class Posed:
         question, output_names = _question(process, expectation, names, outputs, tolerance)
         question = switching(question, live.switches, given.X, given.baselines, given.inputs)
         if channels is None:
-            channels = reading.acquisition is not None and reading.remark is None and question.switches is None
+            channels = reading.acquisition is not None and reading.remark is None
         if channels:
             check_channels(question)
         sets, baselines = given.sets, given.baselines.shape[1]

@@ -1,4 +1,4 @@
-"""The parts of a target's gradient that come through the means and through the variances (MATH 10.1)."""
+"""The parts of a target's gradient that come through the means and through the variances (MATH 11.1)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -41,22 +41,38 @@ class ChannelGradients(Expectation):
     def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
         return self.expectation.resolution(marginals)
 
+    def chosen(self, latents: int, outputs: tuple[int, ...]) -> "ChosenChannels":
+        """The channel of each output, and the output of psi that it is a part of."""
+        count = self.expectation.count(latents)
+        own = tuple(sorted({output % count for output in outputs}))
+        columns = [own.index(output % count) for output in outputs]
+        return ChosenChannels(own, columns, tuple(self.parts[output // count] for output in outputs))
+
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """The values are those of psi, to whose change tolerances are relative."""
-        count = self.expectation.count(marginals.m.shape[1])
-        own = sorted({output % count for output in outputs})
-        value, by_m, by_v = self.expectation.jet(marginals, tuple(own))
-        column = [own.index(output % count) for output in outputs]
-        channels = [self.parts[output // count] for output in outputs]
-        by_m = by_m[:, column] * _mask([channel.means for channel in channels], by_m)
-        if by_v is None or not any(channel.variances for channel in channels):
-            return Jet(value[:, column], by_m, None)
-        return Jet(value[:, column], by_m, by_v[:, column] * _mask([channel.variances for channel in channels], by_v))
+        chosen = self.chosen(marginals.m.shape[1], outputs)
+        value, by_m, by_v = self.expectation.jet(marginals, chosen.outputs)
+        means, variances = chosen.masks(by_m)
+        value, by_m = value[:, chosen.columns], by_m[:, chosen.columns] * means
+        if by_v is None or not bool(variances.any()):
+            return Jet(value, by_m, None)
+        return Jet(value, by_m, by_v[:, chosen.columns] * variances)
 
 
-def _mask(latents: list[tuple[int, ...]], like: Float[Tensor, "b o c q"]) -> Float[Tensor, "p c 1"]:
-    """One for the latent functions of each channel, zero for the others."""
-    mask = like.new_zeros(len(latents), like.shape[2], 1)
-    for row, chosen in zip(mask, latents, strict=True):
-        row[list(chosen)] = 1
-    return mask
+@final
+@dataclass(frozen=True)
+class ChosenChannels:
+    """Some channels of some outputs."""
+
+    outputs: tuple[int, ...]
+    """The outputs of psi, each once."""
+    columns: list[int]
+    """Which of them each channel is a part of."""
+    channels: tuple[Channel, ...]
+
+    def masks(self, like: Float[Tensor, "b o c q"]) -> tuple[Float[Tensor, "p c 1"], Float[Tensor, "p c 1"]]:
+        """For the means and for the variances: one for the latent functions of a channel, zero for the others."""
+        means, variances = (like.new_zeros(len(self.channels), like.shape[2], 1) for _ in range(2))
+        for i, channel in enumerate(self.channels):
+            means[i, list(channel.means)], variances[i, list(channel.variances)] = 1, 1
+        return means, variances

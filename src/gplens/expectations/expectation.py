@@ -71,6 +71,11 @@ class Expectation(ABC):
         return 1e-6
 
     @property
+    def kinked(self) -> bool:
+        """Whether psi is a sum over samples, each with a kink."""
+        return False
+
+    @property
     def replicates(self) -> int | None:
         """The number of independent averages over draws; None for an expectation that is not sampled."""
         return None

@@ -1,4 +1,4 @@
-"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 10.1)."""
+"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 11.1)."""
 
 from dataclasses import replace
 
@@ -14,24 +14,17 @@ from gplens.paths.attribution import attribute
 from gplens.paths.averaging import Background
 from gplens.paths.integrand import Question, Rule
 
+OF_SAMPLES = 1e-3
+"""The tolerance of channels on paths that switch categories, if psi is a sum over samples with kinks: they are not
+known on the segments of (11.1a). The attributions themselves, and the sums of their channels, are as exact as asked."""
+
 
 def check_channels(question: Question) -> None:
-    """Refuse a target, or paths, without channels, before anything is computed."""
-    if question.switches is not None:
-        raise ValueError(
-            "expected paths that change no category for channels=True, got some that do: a category is switched at "
-            "once, and a difference of psi(m, v) has no parts of m and of v. Leave channels= out, or give each input "
-            "a baseline with its own categories."
-        )
+    """Refuse a target without channels, before anything is computed."""
     if question.expectation.replicates is not None:
         raise ValueError(
             "expected a target without draws for channels=True, got correlated classes, which are averages over draws. "
             "Explain them without channels=, or explain the latent functions: target=gplens.targets.Latent()."
-        )
-    if question.switches is not None:
-        raise ValueError(
-            "expected paths that change no category for channels=True, got some that do: a switched category changes "
-            "mean and variance at once. Give each input a baseline with its own categories, or leave channels=True out."
         )
     if not question.expectation.channels(question.process.latents):
         raise ValueError(
@@ -63,7 +56,10 @@ def channels_of_paths(
     count = question.expectation.count(question.process.latents)
     asked = tuple(i * count + output for i in range(len(parts) - 1) for output in question.outputs)
     gradients = ChannelGradients(question.expectation, parts[:-1])
-    split = replace(question, expectation=gradients, outputs=asked)
+    tolerance = question.tolerance
+    if question.switches is not None and question.expectation.kinked:
+        tolerance = max(tolerance, OF_SAMPLES)
+    split = replace(question, expectation=gradients, outputs=asked, tolerance=tolerance)
     found = attribute(split, rule, x, baselines, background).integral.values
     others = found.unflatten(1, (len(parts) - 1, outputs)).movedim(1, 0)
     return Channels(tuple(part.name for part in parts), torch.cat([others, (values - others.sum(0))[None]]))

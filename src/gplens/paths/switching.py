@@ -8,11 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from gplens.expectations.channel_gradients import ChannelGradients
 from gplens.lines.line import Line
 from gplens.lines.switches import Corners, Switches
 from gplens.paths.category_gradient import CategoryGradient
 from gplens.paths.panel_nodes import NodeWeights
-from gplens.processes.process import Process
+from gplens.paths.switch_channels import NODES, Moments, split_changes, switched_pairs
+from gplens.processes.process import Marginals, Process
 
 
 @final
@@ -70,19 +72,50 @@ class SwitchingGradient(CategoryGradient):
         """The sums of (10.1), in blocks of lines."""
         out = weights.new_zeros(*weights.shape[:2], len(self.outputs), self.x.shape[1])
         corners = self.switches.corners(self.x0[rows], self.x[rows])
+        moments = []
         for lines in torch.arange(len(corners.owner)).split(self._lines_in_a_block(t.shape[1], weights.shape[1])):
             part = corners.take(lines)
-            out.index_add_(0, part.owner, self._sums(part, t[part.owner], weights[part.owner]))
+            sums, marginals = self._sums(part, t[part.owner], weights[part.owner])
+            out.index_add_(0, part.owner, sums)
+            if isinstance(self.expectation, ChannelGradients):
+                moments.append((marginals.m.clone(), marginals.v.clone()))
+        if isinstance(self.expectation, ChannelGradients):
+            m, v = (torch.cat(parts) for parts in zip(*moments, strict=True))
+            self._add_channels(self.expectation, out, corners, (m, v), t, weights)
         return out
 
     def _sums(
         self, corners: Corners, t: Float[Tensor, "l q"], weights: Float[Tensor, "l r q"]
-    ) -> Float[Tensor, "l r o d"]:
+    ) -> tuple[Float[Tensor, "l r o d"], Marginals]:
         self.scratch.reset()
         marginals = self.process.along(Line(corners.x0, corners.d, t, self.scratch))
         jet = self.expectation.jet(marginals, self.outputs)
         numbers = NodeWeights.of(jet, weights * corners.weights(t)[:, None])
         sums = numbers.sums(marginals, corners.d)  # (10.1)
-        differences = torch.einsum("lrq,loq,ljq->lroj", weights, jet.value, corners.differences(t))  # (10.2)
-        sums[..., self.switches.places] += differences
-        return sums
+        if not isinstance(self.expectation, ChannelGradients):
+            differences = torch.einsum("lrq,loq,ljq->lroj", weights, jet.value, corners.differences(t))  # (10.2)
+            sums[..., self.switches.places] += differences
+        return sums, marginals
+
+    def _add_channels(
+        self,
+        gradients: ChannelGradients,
+        out: Float[Tensor, "s r o d"],
+        corners: Corners,
+        moments: Moments,
+        t: Float[Tensor, "s q"],
+        weights: Float[Tensor, "s r q"],
+    ) -> None:
+        """The parts of (10.2) that come through means and variances, for each pair of lines  (11.1a)."""
+        m, v = moments
+        tolerance = torch.inf if gradients.expectation.kinked else self.question.tolerance / 10
+        size = self._lines_in_a_block(NODES * t.shape[1], 1)
+        for block, place in enumerate(self.switches.places):
+            pairs = zip(*(part.split(size) for part in switched_pairs(corners, block)), strict=True)
+            for begin, end in pairs:
+                outside = corners.take(begin)
+                ends = (m[begin], v[begin]), (m[end], v[end])
+                changes = split_changes(gradients, *ends, self.outputs, tolerance)
+                probability = -outside.differences(t[outside.owner])[:, block]
+                parts = torch.einsum("lrq,loq,lq->lro", weights[outside.owner], changes, probability)
+                out[..., place].index_add_(0, outside.owner, parts)

@@ -1,4 +1,4 @@
-"""A process whose paths are cut where a target has kinks (MATH 4.9b, 10.9)."""
+"""A process whose paths are cut where a target has kinks (MATH 4.9b, 11.9)."""
 
 from collections.abc import Callable
 from typing import final

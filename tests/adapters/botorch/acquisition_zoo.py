@@ -9,6 +9,8 @@ import torch
 from botorch.acquisition import analytic, monte_carlo
 from botorch.acquisition.logei import qLogExpectedImprovement, qLogNoisyExpectedImprovement
 from botorch.acquisition.multi_objective.analytic import ExpectedHypervolumeImprovement
+from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolumeImprovement
+from botorch.acquisition.multi_objective.monte_carlo import qExpectedHypervolumeImprovement
 from botorch.acquisition.objective import LinearMCObjective, ScalarizedPosteriorTransform
 from botorch.models import ModelListGP, SingleTaskGP
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
@@ -35,6 +37,8 @@ def outcomes(X: Tensor) -> Tensor:
 
 
 CANDIDATES, INCUMBENT = inputs(2, 7), inputs(12, 0)[4]
+GOOD, UNSEEN = torch.tensor([[-0.5, 13.0, 1.3], [-1.0, 10.5, 1.1]]).double(), inputs(12, 0).mean(0)
+REFERENCE = torch.tensor([-10.0, 0.5]).double()
 
 
 def single(X: Tensor, y: Tensor, transform: Any = None, lengthscale: float = 0.6) -> SingleTaskGP:
@@ -101,9 +105,8 @@ def best(column: int = 0) -> Tensor:
 
 
 def hypervolume(model: Any) -> Any:
-    reference = torch.tensor([-10.0, 0.5]).double()
-    partitioning = NondominatedPartitioning(reference, Y=outcomes(inputs(12, 0)))
-    return ExpectedHypervolumeImprovement(model, reference.tolist(), partitioning)
+    partitioning = NondominatedPartitioning(REFERENCE, Y=outcomes(inputs(12, 0)))
+    return ExpectedHypervolumeImprovement(model, REFERENCE.tolist(), partitioning)
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,12 @@ class AcquisitionCase:
     """Whether it is read as a function of the posterior, rather than by autograd."""
     tolerance: float = 1e-9
     """Larger where the logarithm of an excess of 1e-6 leaves no more digits of it, or kinks are not known."""
+    sums: float = 1e-8
+    """How far the sum of attributions may be from the change of the acquisition function."""
+    captum: float = 1e-6
+    """How far attributions may be from those of Captum, with 512 steps between the kinks of samples."""
+    ends: tuple[Tensor, Tensor] = (CANDIDATES, INCUMBENT)
+    """Candidates, and the baseline. An observed point is where noisy improvements begin at zero exactly."""
 
     def __repr__(self) -> str:
         return self.name
@@ -185,8 +194,40 @@ EVERY_ACQUISITION = [
     ),
     AcquisitionCase(
         "q log NEI",
+        lambda: qLogNoisyExpectedImprovement(one(), inputs(12, 0), sampler(8), prune_baseline=False),
+        kinks=1e-6,
+        closed=False,
+        tolerance=1e-7,
+        ends=(GOOD, UNSEEN),
+    ),
+    AcquisitionCase(
+        "q log NEI, smooth",
         lambda: qLogNoisyExpectedImprovement(one(), inputs(12, 0), sampler(16), tau_relu=0.1, prune_baseline=False),
         closed=False,
-        tolerance=1e-6,
+        tolerance=1e-7,
+        ends=(CANDIDATES, UNSEEN),
+    ),
+    AcquisitionCase(
+        "q log NEHVI",
+        lambda: qLogNoisyExpectedHypervolumeImprovement(
+            listed(), REFERENCE, inputs(12, 0)[:9], sampler(2), tau_relu=1e-2
+        ),
+        kinks=1e-2,
+        closed=False,
+        tolerance=1e-7,
+        ends=(GOOD, UNSEEN),
+    ),
+    AcquisitionCase(
+        "EHVI of samples",
+        lambda: qExpectedHypervolumeImprovement(
+            listed(),
+            REFERENCE,
+            NondominatedPartitioning(REFERENCE, Y=outcomes(inputs(12, 0))),
+            sampler(4),
+        ),
+        kinks=0.0,
+        closed=False,
+        tolerance=1e-8,
+        ends=(GOOD, UNSEEN),
     ),
 ]

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from acquisition_zoo import CANDIDATES, EVERY_ACQUISITION, INCUMBENT, AcquisitionCase
+from acquisition_zoo import CANDIDATES, EVERY_ACQUISITION, UNSEEN, AcquisitionCase, inputs, one, sampler
+from botorch.acquisition import qKnowledgeGradient
 from captum.attr import IntegratedGradients
 from torch import Tensor
 
 import gplens
+from messages import naming
 
 STEPS = 512
 NEAR = 10.0 ** -torch.arange(1, 9).double()
@@ -34,7 +36,8 @@ def built(case: AcquisitionCase) -> Any:
 
 @cache
 def explained(case: AcquisitionCase) -> gplens.Explanation:
-    return gplens.explain(built(case), CANDIDATES, baseline=INCUMBENT, tolerance=case.tolerance)
+    X, x0 = case.ends
+    return gplens.explain(built(case), X, baseline=x0, tolerance=case.tolerance)
 
 
 def values(acquisition: Any, X: Tensor) -> Tensor:
@@ -43,25 +46,41 @@ def values(acquisition: Any, X: Tensor) -> Tensor:
 
 
 def objectives(acquisition: Any, X: Tensor) -> Tensor:
-    """The objective of every sample less the best one, by the host: (points, samples)."""
+    """What decides by its sign whether a sample is an improvement, by the host: (points, samples)."""
     with torch.no_grad():
-        y = acquisition._get_samples_and_objectives(X[:, None])[1] - acquisition.best_f
+        if hasattr(acquisition, "cell_lower_bounds"):
+            return beyond_cells(acquisition, X)
+        y = acquisition._get_samples_and_objectives(X[:, None])[1]
+        noisy = hasattr(acquisition, "compute_best_f")
+        y = y - (acquisition.compute_best_f(y)[..., None] if noisy else acquisition.best_f)
     return y.movedim(0, -1).reshape(len(X), -1)
+
+
+def beyond_cells(acquisition: Any, X: Tensor) -> Tensor:
+    """Each objective of each sample less each bound of the cells above the Pareto front of that sample."""
+    if hasattr(acquisition, "_compute_posterior_samples_and_concat_pending"):
+        samples = acquisition._compute_posterior_samples_and_concat_pending(X[:, None])[0]
+    else:
+        samples = acquisition.get_posterior_samples(acquisition.model.posterior(X[:, None]))
+    y = acquisition.objective(samples)[:, :, 0]
+    bounds = torch.cat([acquisition.cell_lower_bounds, acquisition.cell_upper_bounds], dim=-2)
+    each = y[:, :, None] - bounds.expand(len(y), -1, -1)[:, None]
+    return each.clamp(-1e9, 1e9).movedim(1, 0).reshape(len(X), -1)
 
 
 def places(case: AcquisitionCase, x: Tensor) -> list[float]:
     """Where the path of the oracle is divided: at kinks, found by bisection of the host's own samples."""
     if case.kinks is None:
         return [0.0, 1.0]
-    t = torch.linspace(0, 1, 401).double()
-    above = objectives(built(case), INCUMBENT + t[:, None] * (x - INCUMBENT)) > 0
+    t, x0 = torch.linspace(0, 1, 401).double(), case.ends[1]
+    above = objectives(built(case), x0 + t[:, None] * (x - x0)) > 0
     piece, sample = (above[1:] != above[:-1]).nonzero(as_tuple=True)
     if not len(piece):
         return [0.0, 1.0]
     low, high, rising = t[piece], t[piece + 1], above[piece + 1, sample]
     for _ in range(45):
         middle = (low + high) / 2
-        y = objectives(built(case), INCUMBENT + middle[:, None] * (x - INCUMBENT))
+        y = objectives(built(case), x0 + middle[:, None] * (x - x0))
         right = (y[torch.arange(len(sample)), sample] > 0) == rising
         low, high = torch.where(right, low, middle), torch.where(right, middle, high)
     near = torch.cat([-NEAR, torch.zeros(1), NEAR]) if case.kinks else torch.zeros(1)
@@ -73,7 +92,7 @@ def captum(case: AcquisitionCase, x: Tensor) -> Tensor:
     """Integrated Gradients by Captum, 512 Gauss-Legendre steps on every part of the path."""
     attribution, parts = IntegratedGradients(lambda X: built(case)(X[:, None])), places(case, x)
     t = torch.tensor(parts).double()
-    points = INCUMBENT + t[:, None] * (x - INCUMBENT)
+    points = case.ends[1] + t[:, None] * (x - case.ends[1])
     total = torch.zeros_like(x)
     for begin, end in zip(points[:-1].split(8), points[1:].split(8), strict=True):
         total += attribution.attribute(end, begin, n_steps=STEPS, method="gausslegendre").sum(0)
@@ -82,19 +101,19 @@ def captum(case: AcquisitionCase, x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("case", EVERY_CASE)
 def test_attributions_add_up_to_the_change_of_the_acquisition_function(case: AcquisitionCase) -> None:
-    e = explained(case)
-    end, start = values(built(case), CANDIDATES), values(built(case), INCUMBENT[None])
+    e, (X, x0) = explained(case), case.ends
+    end, start = values(built(case), X), values(built(case), x0[None])
     size = (end - start).abs().max() + end.abs().max()
     assert bool(e.converged.all())
     assert (e.prediction - end).abs().max() <= 1e-8 * size
-    assert (e.values.sum(1) - (end - start)).abs().max() <= 1e-8 * size
+    assert (e.values.sum(1) - (end - start)).abs().max() <= case.sums * size
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
 def test_attributions_are_those_of_captum(case: AcquisitionCase) -> None:
     e = explained(case)
-    oracle = torch.stack([captum(case, x) for x in CANDIDATES])
-    assert (e.values - oracle).abs().max() <= 1e-6 * oracle.abs().max()
+    oracle = torch.stack([captum(case, x) for x in case.ends[0]])
+    assert (e.values - oracle).abs().max() <= case.captum * oracle.abs().max()
 
 
 @pytest.mark.parametrize("case", EVERY_CASE)
@@ -110,3 +129,24 @@ def test_channels_add_up_and_autograd_is_said(case: AcquisitionCase) -> None:
     total = sum(e.channels.values())
     assert (total - e.values).abs().max() <= 1e-14 * max(part.abs().max() for part in e.channels.values())
     assert "autograd" not in repr(e)
+
+
+def test_knowledge_gradient_with_its_fantasies_frozen() -> None:
+    """A one-shot function is refused with what to write instead, which is the sum and the oracle to many digits."""
+    gradient, fantasies = qKnowledgeGradient(one(), num_fantasies=4, sampler=sampler(4)), inputs(4, 9)
+
+    def frozen(x: Tensor) -> Tensor:
+        return gradient(torch.cat([x[:, None], fantasies.expand(len(x), -1, -1)], 1))
+
+    with pytest.raises(
+        ValueError, match=naming("qKnowledgeGradient", "gplens.Functions", "fantasies.expand", "Latent")
+    ):
+        gplens.explain(gradient, CANDIDATES, baseline=UNSEEN)
+    functions, target = gplens.Functions(frozen, features=3), gplens.targets.Latent()
+    e = gplens.explain(functions, CANDIDATES, baseline=UNSEEN, target=target, tolerance=1e-9)
+    with torch.no_grad():
+        change = frozen(CANDIDATES) - frozen(UNSEEN[None])
+    assert (e.values.sum(1) - change).abs().max() <= 1e-8 * change.abs().max()
+    start = UNSEEN.expand_as(CANDIDATES).contiguous()
+    oracle = IntegratedGradients(frozen).attribute(CANDIDATES, start, n_steps=STEPS, method="gausslegendre")
+    assert (e.values - oracle).abs().max() <= 1e-6 * oracle.abs().max()

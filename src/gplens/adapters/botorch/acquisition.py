@@ -12,6 +12,7 @@ from torch import Tensor
 from gplens.adapters.botorch.acquisition_values import check_values, evaluate, numbers_of
 from gplens.adapters.botorch.criteria import Recognised, recognise
 from gplens.adapters.botorch.models import raw_points
+from gplens.adapters.botorch.sample_kinks import kinks_of_samples
 from gplens.adapters.gpytorch.live import without_warnings_of_jitter
 from gplens.adapters.gpytorch.snapshot import reference
 from gplens.adapters.reading import Reading, check_columns, check_unchanged, read_host, read_model
@@ -45,12 +46,12 @@ def _(acquisition: AcquisitionFunction, points: Float[Tensor, "k d"] | None) -> 
         acquisition(x[:1, None].to(reference(acquisition)))
     recognised = recognise(acquisition)
     if recognised is None:
-        return _opaque(acquisition, x.shape[1], "its class is known by its values alone")
+        return _opaque(acquisition, x, "its class is known by its values alone")
     try:
         reading = read_host(model, x)
         latents = _latents(reading)
     except REFUSALS as cause:
-        return _opaque(acquisition, x.shape[1], f"its model was not read: {cause}")
+        return _opaque(acquisition, x, f"its model was not read: {cause}")
     expectation = _expectation(acquisition, recognised, reading, latents)
     return _of_posterior(acquisition, reading, expectation)
 
@@ -113,7 +114,7 @@ def _of_posterior(acquisition: Any, reading: Reading, expectation: Acquisition) 
     return replace(reading, likelihood=likelihood, draws=None, compare=compare, acquisition=expectation.name)
 
 
-def _opaque(acquisition: Any, features: int, why: str) -> Reading:
+def _opaque(acquisition: Any, x: Float[Tensor, "k d"], why: str) -> Reading:
     """The acquisition function itself as the mean of a process without variance."""
     name, model = type(acquisition).__name__, getattr(acquisition, "model", None)
     before = numbers_of(acquisition)
@@ -130,7 +131,8 @@ def _opaque(acquisition: Any, features: int, why: str) -> Reading:
             )
         return (f"{FROZEN}: {why}",)
 
-    process, target = Cut.graded(Functions(value, features=features)), Opaque(name)
+    process, levels = Cut.graded(Functions(value, features=x.shape[1])), kinks_of_samples(acquisition, x)
+    process, target = process if levels is None else Cut.at_levels(process, levels, 0), Opaque(name)
     return Reading(
         process, type(model).__name__, Likelihood(name, target), compare=compare, acquisition=name, remark=FROZEN
     )

@@ -1,4 +1,4 @@
-"""BoTorch's acquisition functions as functions psi of posterior moments, by their classes (MATH 10)."""
+"""BoTorch's acquisition functions as functions psi of posterior moments, by their classes (MATH 11)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ import torch
 from botorch.acquisition import analytic, monte_carlo
 from botorch.acquisition.logei import qLogExpectedImprovement
 from botorch.acquisition.multi_objective.analytic import ExpectedHypervolumeImprovement
-from botorch.acquisition.objective import IdentityMCObjective, LinearMCObjective, ScalarizedPosteriorTransform
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.adapters.botorch.affine_objective import Affine, affine_part
 from gplens.expectations.acquisition import (
     Criterion,
     Exponential,
@@ -113,21 +114,15 @@ def _hypervolume(acquisition: Any) -> Criterion:
     return HypervolumeImprovement(lower, upper)
 
 
-def _samples(acquisition: Any) -> tuple[Float[Tensor, "n o"], Float[Tensor, " o"]] | None:
-    """Base samples of one point, and the weights of the objective; None where psi is no function of them."""
+def _samples(acquisition: Any) -> tuple[Float[Tensor, "n o"], Affine] | None:
+    """Base samples of one point, and the objective; None where psi is no function of them."""
     z, outputs = getattr(acquisition.sampler, "base_samples", None), acquisition.model.num_outputs
     outputs = 1 if acquisition.posterior_transform is not None else outputs
     plain = acquisition.X_pending is None and acquisition._constraints is None
     if not plain or z is None or z.numel() != outputs * len(z) or len(acquisition.sample_shape) != 1:
         return None
-    objective: Any = acquisition.objective
-    if type(objective) is LinearMCObjective:
-        weights = torch.as_tensor(objective.weights).detach().cpu().double()
-    elif type(objective) is IdentityMCObjective and outputs == 1:
-        weights = torch.ones(1, dtype=torch.float64)
-    else:
-        return None
-    return z.detach().cpu().double().reshape(len(z), outputs), weights
+    objective = affine_part(acquisition.objective, outputs)
+    return None if objective is None else (z.detach().cpu().double().reshape(len(z), outputs), objective)
 
 
 def _sampled(utility: Callable[[Any], Utility]) -> Callable[[Any], Criterion | None]:
@@ -137,19 +132,22 @@ def _sampled(utility: Callable[[Any], Utility]) -> Callable[[Any], Criterion | N
         drawn = _samples(acquisition)
         if drawn is None:
             return None
-        return SampledImprovement(*drawn, _number(acquisition, "best_f"), utility(acquisition))
+        z, objective = drawn
+        best = _number(acquisition, "best_f") - objective.offset
+        return SampledImprovement(z, objective.weights, best, utility(acquisition))
 
     return read
 
 
 def _linear(acquisition: Any) -> Criterion | None:
-    """At q = 1 an average of  w (m + sd z) + beta' |w sd (z - mean z)|  is linear in m and sd."""
+    """At q = 1 an average of  w (m + sd z) + b + beta' |w sd (z - mean z)|  is affine in m and sd."""
     drawn = _samples(acquisition)
     if drawn is None or drawn[0].shape[1] != 1:
         return None
-    z, w = drawn[0][:, 0], float(drawn[1])
+    z, w = drawn[0][:, 0], float(drawn[1].weights)
     width = getattr(acquisition, "beta_prime", 0.0)
-    return MeanAndDeviation(w, float(w * z.mean() + width * abs(w) * (z - z.mean()).abs().mean()))
+    deviation = float(w * z.mean() + width * abs(w) * (z - z.mean()).abs().mean())
+    return MeanAndDeviation(w, deviation, drawn[1].offset)
 
 
 def _soft_excess(acquisition: Any) -> LogSoftExcess:

@@ -1,4 +1,4 @@
-"""Acquisition functions a(x) = psi(m(x), v(x)) of Bayesian optimisation, with their partial derivatives (MATH 10)."""
+"""Acquisition functions a(x) = psi(m(x), v(x)) of Bayesian optimisation, with their partial derivatives (MATH 11)."""
 
 from gplens.expectations.acquisition.acquisition import Acquisition, Opaque
 from gplens.expectations.acquisition.criterion import Criterion, Exponential, MeanAndDeviation

@@ -43,6 +43,10 @@ class Acquisition(Expectation):
     def needs_variance(self) -> bool:
         return self.criterion.needs_variance or self.moments.needs_variance
 
+    @property
+    def kinked(self) -> bool:
+        return bool(self.criterion.thresholds)
+
     def count(self, latents: int) -> int:
         return 1
 
@@ -124,6 +128,11 @@ class Opaque(Elementwise):
     """psi = m, where m(x) is the value of an acquisition function that is known by its values and gradients alone."""
 
     name: str
+
+    @property
+    def default_tolerance(self) -> float:
+        """Sums over samples have as many kinks, and logarithms of the smallest improvements few digits."""
+        return 1e-4
 
     def __repr__(self) -> str:
         return self.name

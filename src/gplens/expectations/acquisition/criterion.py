@@ -73,6 +73,8 @@ class MeanAndDeviation(Criterion):
     """a."""
     deviation: float = 0.0
     """b."""
+    offset: float = 0.0
+    """Of the objective: a constant, which has no derivative."""
 
     @property
     def needs_variance(self) -> bool:
@@ -81,9 +83,9 @@ class MeanAndDeviation(Criterion):
     def partials(self, m: Outcomes, v: Outcomes) -> Partials:
         by_m = torch.full_like(m, self.mean)
         if self.deviation == 0:
-            return Partials(self.mean * m[0], by_m, None)
+            return Partials(self.mean * m[0] + self.offset, by_m, None)
         sd = v.sqrt()
-        value = self.mean * m[0] + self.deviation * sd[0]
+        value = self.mean * m[0] + self.deviation * sd[0] + self.offset
         return Partials(value, by_m, self.deviation / (2 * sd))  # (11.3)
 
 

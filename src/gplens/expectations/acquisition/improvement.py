@@ -1,5 +1,6 @@
-"""Logarithms of expected improvement and of the probability of improvement (MATH 10.4, 10.5)."""
+"""Logarithms of expected improvement and of the probability of improvement (MATH 11.4, 11.5)."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -12,44 +13,48 @@ from gplens.expectations.acquisition.normal_tails import (
 )
 
 
-@final
 @dataclass(frozen=True)
-class LogImprovement(Criterion):
-    """psi = log E max(s (f - best), 0) = log sd + log h(u),  u = s (m - best)/sd  (11.5).
-
-    psi_m = s Phi/(sd h),  psi_v = phi/(2 v h).  Accurate to 1e-12 of itself for u from -1e8 on.
-    """
+class OverBest(Criterion):
+    """A logarithm that is a function of  u = s (m - best)/sd  and of the deviation sd."""
 
     best: float
     sign: float = 1.0
     """s: 1 to maximise, -1 to minimise."""
 
     @property
+    @final
     def logarithmic(self) -> bool:
         return True
 
+    @final
     def partials(self, m: Outcomes, v: Outcomes) -> Partials:
         sd = v.sqrt()
-        u = self.sign * (m - self.best) / sd
-        cdf, density = over_improvement(u)
-        value = log_improvement(u[0]) + sd[0].log()
-        return Partials(value, self.sign * cdf / sd, density / (2 * v))  # (11.5)
+        return self.of_u(self.sign * (m - self.best) / sd, sd)
+
+    @abstractmethod
+    def of_u(self, u: Outcomes, sd: Outcomes) -> Partials:
+        """psi, psi_m and psi_v."""
 
 
 @final
 @dataclass(frozen=True)
-class LogImprovementProbability(Criterion):
+class LogImprovement(OverBest):
+    """psi = log E max(s (f - best), 0) = log sd + log h(u)  (11.5).
+
+    psi_m = s Phi/(sd h),  psi_v = phi/(2 v h).  Accurate to 1e-12 of itself for u from -1e8 on.
+    """
+
+    def of_u(self, u: Outcomes, sd: Outcomes) -> Partials:
+        cdf, density = over_improvement(u)
+        value = log_improvement(u[0]) + sd[0].log()
+        return Partials(value, self.sign * cdf / sd, density / (2 * sd**2))  # (11.5)
+
+
+@final
+@dataclass(frozen=True)
+class LogImprovementProbability(OverBest):
     """psi = log P(s f > s best) = log Phi(u),  psi_m = s phi/(sd Phi),  psi_v = -u phi/(2 v Phi)  (11.4)."""
 
-    best: float
-    sign: float = 1.0
-
-    @property
-    def logarithmic(self) -> bool:
-        return True
-
-    def partials(self, m: Outcomes, v: Outcomes) -> Partials:
-        sd = v.sqrt()
-        u = self.sign * (m - self.best) / sd
+    def of_u(self, u: Outcomes, sd: Outcomes) -> Partials:
         ratio = density_over_cdf(u)
-        return Partials(log_cdf(u[0]), self.sign * ratio / sd, -u * ratio / (2 * v))  # (11.4)
+        return Partials(log_cdf(u[0]), self.sign * ratio / sd, -u * ratio / (2 * sd**2))  # (11.4)

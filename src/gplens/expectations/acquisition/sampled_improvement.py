@@ -1,4 +1,4 @@
-"""Acquisition functions that are averages over base samples, which stay as they are (MATH 10.9)."""
+"""Acquisition functions that are averages over base samples, which stay as they are (MATH 11.9)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -135,8 +135,13 @@ class SampledImprovement(Criterion):
         each = (self.z[:, 0].unique(),) if single else (self.z.new_zeros(1),) * len(self.z)
         if not self.logarithmic:
             return each
-        grades = self.utility.width * 4.0 ** torch.arange(GRADES, dtype=self.z.dtype)
-        return (*each, torch.cat([-grades.flip(0), grades]))
+        return (*each, graded_thresholds(self.utility.width))
+
+
+def graded_thresholds(width: float) -> Float[Tensor, " k"]:
+    """The values of the largest y_n at which paths are cut  (11.9)."""
+    grades = width * 4.0 ** torch.arange(GRADES, dtype=torch.float64)
+    return torch.cat([-grades.flip(0), grades])
 
 
 def _along_outcomes(weights: Float[Tensor, " o"], like: Outcomes) -> Float[Tensor, "o *ones"]:

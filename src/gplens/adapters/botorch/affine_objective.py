@@ -1,0 +1,39 @@
+"""Objectives of Monte Carlo acquisition functions that are affine in the outcomes: y = sum_i w_i f_i + b."""
+
+from typing import Any, NamedTuple, final
+
+import torch
+from botorch.acquisition.objective import IdentityMCObjective, LinearMCObjective, MCAcquisitionObjective
+from jaxtyping import Float
+from torch import Tensor
+
+
+@final
+class AffineObjective(MCAcquisitionObjective):
+    """BoTorch's LinearMCObjective with an offset."""
+
+    def __init__(self, weights: Float[Tensor, " o"], offset: float) -> None:
+        super().__init__()
+        self.register_buffer("weights", weights)
+        self.offset = offset
+
+    def forward(self, samples: Tensor, X: Tensor | None = None) -> Tensor:
+        weights: Any = self.weights
+        return samples @ weights.to(samples) + self.offset
+
+
+class Affine(NamedTuple):
+    """w and b."""
+
+    weights: Float[Tensor, " o"]
+    offset: float = 0.0
+
+
+def affine_part(objective: Any, outputs: int) -> Affine | None:
+    """w and b of an objective whose class says that it is affine; None for any other."""
+    if type(objective) is IdentityMCObjective and outputs == 1:
+        return Affine(torch.ones(1, dtype=torch.float64))
+    if type(objective) in (LinearMCObjective, AffineObjective):
+        weights = torch.as_tensor(objective.weights).detach().cpu().double()
+        return Affine(weights, float(getattr(objective, "offset", 0.0)))
+    return None

@@ -1,0 +1,42 @@
+"""BayBE's objectives inside acquisition functions: affine ones are replaced by objectives that say so."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import torch
+from baybe.exceptions import NonGaussianityError
+from baybe.objectives.base import Objective
+
+from gplens.adapters.botorch.affine_objective import AffineObjective
+
+SAME = 1e-9
+"""The largest difference of two evaluations of one acquisition function, relative to the largest value."""
+
+
+def known_objectives(make: Callable[[], Any], objective: Objective | None) -> Callable[[], Any]:
+    """What makes acquisition functions whose objectives are known to be affine, where they are."""
+    return lambda: with_known_objective(make(), objective)
+
+
+def with_known_objective(acquisition: Any, objective: Objective | None) -> Any:
+    """A copy of the acquisition function, with the same samples and values, whose objective is known to be affine.
+
+    BayBE hides affine objectives inside functions of samples, so that nobody can tell that they are affine. It says by
+    its posterior transform which of them are. The acquisition function itself, if the objective is another one.
+    """
+    if objective is None or getattr(acquisition, "objective", None) is None:
+        return acquisition
+    try:
+        transform: Any = objective.to_botorch_posterior_transform()
+    except (NonGaussianityError, NotImplementedError):
+        return acquisition
+    models = getattr(acquisition.model, "models", (acquisition.model,))
+    points = models[0].train_inputs[0][:2, None]
+    with torch.no_grad():
+        values = acquisition(points)  # which draws the samples, if that was not done yet
+        known = copy(acquisition)
+        known._modules = dict(acquisition._modules)  # a module's copy shares them with it
+        known.objective = AffineObjective(transform.weights.to(torch.float64), float(transform.offset))
+        difference = (values - known(points)).abs().max()
+    return known if bool(difference <= SAME * values.abs().max()) else acquisition

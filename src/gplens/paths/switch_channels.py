@@ -1,0 +1,80 @@
+"""What of a switched category comes through the means of latent functions, and what through variances (MATH 11.1a)."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gplens.expectations.channel_gradients import ChannelGradients
+from gplens.expectations.expectation import Expectation, Jet
+from gplens.lines.switches import Corners
+from gplens.paths.panel_nodes import NodeValues
+from gplens.paths.panels import gauss_legendre
+
+Moments = tuple[Float[Tensor, "p c q"], Float[Tensor, "p c q"]]
+"""m and v."""
+NODES, LEVELS = 12, 5
+"""Gauss nodes of a panel, and how often the panels of a segment are halved until its parts add up."""
+ROUNDING = 1e-14
+"""The rounding error of psi at the two ends of a segment, relative to psi."""
+
+
+def switched_pairs(corners: Corners, block: int) -> tuple[Int[Tensor, " p"], Int[Tensor, " p"]]:
+    """The lines on which a block is not switched yet, and for each the line that differs from it in this block alone.
+
+    The lines of a path are in the order of the binary numbers that its changed blocks are the digits of.
+    """
+    begin = (corners.changed[:, block] & ~corners.switched[:, block]).nonzero()[:, 0]
+    digits = corners.changed[begin, block + 1 :].sum(1)
+    return begin, begin + 2**digits
+
+
+def split_changes(
+    gradients: ChannelGradients, begin: Moments, end: Moments, outputs: tuple[int, ...], tolerance: float
+) -> Float[Tensor, "p o q"]:
+    """The part of psi(end) - psi(begin) of each output, which is a channel of a target  (11.1a)."""
+    chosen = gradients.chosen(begin[0].shape[1], outputs)
+    by_m, by_v = _parts(gradients.expectation, begin, end, chosen.outputs, tolerance)
+    means, variances = chosen.masks(by_m)
+    return (by_m[:, chosen.columns] * means + by_v[:, chosen.columns] * variances).sum(2)
+
+
+def _parts(
+    expectation: Expectation, begin: Moments, end: Moments, outputs: tuple[int, ...], tolerance: float
+) -> tuple[Float[Tensor, "p o c q"], Float[Tensor, "p o c q"]]:
+    """int psi_m dm and int psi_v dv along straight segments in m and sqrt(v), on more panels until they add up."""
+    first, last = (expectation.jet(NodeValues(*moments), outputs) for moments in (begin, end))
+    change, floor = last.value - first.value, ROUNDING * (last.value.abs() + first.value.abs())
+    by_m = torch.zeros_like(first.by_m)
+    by_v, missed = torch.zeros_like(by_m), torch.arange(len(by_m))
+    for level in range(LEVELS):
+        first_end, second_end = ((m[missed], v[missed]) for m, v in (begin, end))
+        by_m[missed], by_v[missed] = _integrals(expectation, first_end, second_end, outputs, 2**level)
+        misses = _misses(by_m[missed], by_v[missed], change[missed], floor[missed], tolerance)
+        missed = missed[misses]
+        if not len(missed):
+            break
+    return by_m, by_v
+
+
+def _misses(by_m: Tensor, by_v: Tensor, change: Tensor, floor: Tensor, tolerance: float) -> Bool[Tensor, " p"]:
+    """Whether the parts of a segment do not add up to the change of psi."""
+    size = torch.maximum(change.abs(), torch.maximum(by_m.abs(), by_v.abs()).amax(2))
+    gap = ((by_m + by_v).sum(2) - change).abs()
+    return (gap > tolerance * size + floor).flatten(1).any(1)
+
+
+def _integrals(
+    expectation: Expectation, begin: Moments, end: Moments, outputs: tuple[int, ...], panels: int
+) -> tuple[Float[Tensor, "p o c q"], Float[Tensor, "p o c q"]]:
+    u, w = (torch.as_tensor(part, dtype=begin[0].dtype) for part in gauss_legendre(NODES))
+    u = ((torch.arange(panels, dtype=u.dtype)[:, None] + u) / panels).flatten()
+    w = (w / panels).repeat(panels)
+    s = begin[1].sqrt()
+    dm, ds = end[0] - begin[0], end[1].sqrt() - s
+    m, sd = begin[0][..., None] + dm[..., None] * u, s[..., None] + ds[..., None] * u
+    jet: Jet = expectation.jet(NodeValues(m.flatten(2), sd.square().flatten(2)), outputs)
+    by_m = (jet.by_m.unflatten(3, m.shape[2:]) @ w) * dm[:, None]
+    if jet.by_v is None:
+        return by_m, torch.zeros_like(by_m)
+    by_sd = jet.by_v.unflatten(3, m.shape[2:]) * (2 * sd)[:, None]
+    return by_m, (by_sd @ w) * ds[:, None]  # (11.1a)
