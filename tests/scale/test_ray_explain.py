@@ -100,7 +100,9 @@ def test_the_client_of_ray_gives_the_same_rows(cluster: Cluster, small_model: Pa
 
 
 @pytest.mark.slow
-def test_the_recipe_of_ray_data_and_the_threads_of_an_actor(cluster: Cluster, small_model: Path, tmp_path: Path) -> None:
+def test_the_recipe_of_ray_data_and_the_threads_of_an_actor(
+    cluster: Cluster, small_model: Path, tmp_path: Path
+) -> None:
     """docs/SCALE.md, for those who have a pipeline of Ray Data; and an actor of two CPUs has two threads."""
     rows = table(SMALL)
     data, out = write_files(tmp_path / "data", rows, files=3, group=1000), tmp_path / "out.parquet"

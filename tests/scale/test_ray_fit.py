@@ -1,4 +1,4 @@
-"""`gplens fit --engine ray` with two workers: one model, the same if a worker is killed, as good as that of one process."""
+"""`gplens fit --engine ray` with two workers: one model, also if a worker is killed, as good as that of a process."""
 
 from pathlib import Path
 
@@ -64,9 +64,9 @@ def test_workers_fit_one_model_also_when_one_is_killed(cluster: Cluster, tmp_pat
     assert said.splitlines()[-2] == first.stdout.splitlines()[-2], "the same score"
     for name, tensor in undisturbed.model_.state_dict().items():
         torch.testing.assert_close(disturbed.model_.state_dict()[name], tensor, rtol=1e-8, atol=1e-8)
-    alone = GPRegressor(
-        inducing_points=POINTS, random_state=0, training=Training(), progress=False, exact_rows=0
-    ).fit(rows.drop_columns(["y"]), rows["y"].to_numpy())
+    alone = GPRegressor(inducing_points=POINTS, random_state=0, training=Training(), progress=False, exact_rows=0).fit(
+        rows.drop_columns(["y"]), rows["y"].to_numpy()
+    )
     bounds = [elbo_per_row(model, rows) for model in (alone, undisturbed)]
     print("ELBO per row of one process and of two workers:", *bounds)
     assert bounds[1] == pytest.approx(bounds[0], abs=0.02)

@@ -109,6 +109,6 @@ def _no_cluster(address: str, reason: str) -> str:
         return f"expected a Ray cluster of this machine to start, got none ({reason}); try again if it was busy."
     return (
         f"expected a Ray cluster at {address}, got none ({reason}); start one with `ray start --head`, correct the "
-        "address, or leave it out for a cluster of this machine. If the cluster asks for a token, set RAY_AUTH_MODE=token "
-        "and RAY_AUTH_TOKEN_PATH."
+        "address, or leave it out for a cluster of this machine. If the cluster asks for a token, set RAY_AUTH_MODE to "
+        "token, and RAY_AUTH_TOKEN_PATH."
     )
