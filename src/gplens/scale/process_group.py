@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import final
+from typing import Any, final
 
 import ray
 import torch.distributed as dist
@@ -13,6 +13,7 @@ from ray.train import get_context
 from ray.train.backend import Backend
 from ray.train.collective import broadcast_from_rank_zero
 from ray.train.torch import TorchConfig
+from torch._C._distributed_c10d import TCPStore  # the class of torch.distributed, under the name that has types
 
 from gplens.scale.ray_cluster import LOOPBACK
 
@@ -29,7 +30,7 @@ class NoGroup(TorchConfig):
     """
 
     @property
-    def backend_cls(self) -> type[Backend]:
+    def backend_cls(self) -> Any:
         return Backend
 
 
@@ -45,9 +46,10 @@ def process_group() -> Iterator[None]:
     if address == LOOPBACK:
         os.environ.setdefault(INTERFACE, "lo")
     listener = socket.create_server((address, 0)) if rank == 0 else None
-    host, port = broadcast_from_rank_zero(None if listener is None else listener.getsockname()[:2])
+    mine: Any = None if listener is None else listener.getsockname()[:2]
+    host, port = broadcast_from_rank_zero(mine)
     descriptor = None if listener is None else listener.detach()  # the store closes it
-    store = dist.TCPStore(host, port, workers, rank == 0, PATIENCE, False, master_listen_fd=descriptor)
+    store = TCPStore(host, port, workers, rank == 0, PATIENCE, False, master_listen_fd=descriptor)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=workers, timeout=PATIENCE)
     try:
         yield
