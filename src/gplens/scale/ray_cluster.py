@@ -59,7 +59,7 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
                 ray.init(given, **settings)
     except Exception as cause:  # Ray raises bare ones too, such as when a machine is too busy to start in time
         ray.shutdown()  # what was started already
-        raise ConnectionError(_no_cluster(given, str(cause).partition("\n")[0])) from cause
+        raise ConnectionError(_no_cluster(given, _reason(cause))) from cause
     try:
         yield ray
     finally:
@@ -102,6 +102,12 @@ def check_reachable(address: str) -> None:
         socket.create_connection((host, port), timeout=REACH).close()
     except OSError as cause:
         raise ConnectionError(_no_cluster(address, str(cause))) from cause
+
+
+def _reason(cause: Exception) -> str:
+    """The first line of an error of Ray; with the last one, if the first only announces a traceback."""
+    first, *others = [line.strip() for line in str(cause).splitlines() if line.strip()] or [type(cause).__name__]
+    return f"{first} {others[-1]}" if first.endswith(":") and others else first
 
 
 def _no_cluster(address: str, reason: str) -> str:
