@@ -67,7 +67,9 @@ def fit_dataset(
     """
     with Extra("ray", "gplens.scale.fit_dataset"):
         from ray.train import FailureConfig, RunConfig, ScalingConfig
-        from ray.train.torch import TorchConfig, TorchTrainer
+        from ray.train.torch import TorchTrainer
+
+        from gplens.scale.process_group import NoGroup
     engine = engine or Ray()
     task = fit_task(estimator, data, target, features=features, holdout=holdout)
     place, workers = Place.of(checkpoint), engine.workers or 2
@@ -77,7 +79,7 @@ def fit_dataset(
         trainer = TorchTrainer(
             train_on_ray,
             train_loop_config=config,
-            torch_config=TorchConfig(backend="gloo"),
+            torch_config=NoGroup(),
             scaling_config=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": engine.cpus}),
             run_config=RunConfig(
                 name="ray", storage_path=place.url, failure_config=FailureConfig(max_failures=RETRIES)
@@ -119,8 +121,10 @@ def held_out_rows(
 
 def train_on_ray(config: dict[str, Any]) -> None:
     """What Ray Train runs in each worker."""
+    from gplens.scale.process_group import process_group
+
     use_threads(config["threads"])
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
+    with process_group(), warnings.catch_warnings(action="ignore", category=UserWarning):
         train(config["task"], config["place"], config["budget"])
 
 

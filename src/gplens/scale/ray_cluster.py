@@ -15,6 +15,7 @@ REACH = 5.0
 """Seconds in which an address has to answer."""
 OBJECTS = 100 * 2**20
 """Bytes of the object store of a cluster of this machine. Rows never pass through it."""
+LOOPBACK = "127.0.0.1"
 CLIENT_PORT = 10001
 """Of addresses that begin with ray:// and name no port."""
 
@@ -48,18 +49,39 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
         check_reachable(given)
     settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if given == "local":
-        settings |= {"include_dashboard": False, "object_store_memory": OBJECTS, "_node_ip_address": "127.0.0.1"}
+        settings |= {"include_dashboard": False, "object_store_memory": OBJECTS, "_node_ip_address": LOOPBACK}
         settings |= {"num_cpus": cpus}
     try:
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about accelerators, which are not used
-            ray.init(given, **settings)
+            if given == "local":
+                _start(ray, settings)
+            else:
+                ray.init(given, **settings)
     except Exception as cause:  # Ray raises bare ones too, such as when a machine is too busy to start in time
         ray.shutdown()  # what was started already
-        raise ConnectionError(_no_cluster(given, str(cause).partition("\n")[0])) from cause
+        raise ConnectionError(_no_cluster(given, _reason(cause))) from cause
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _start(ray: Any, settings: dict[str, Any]) -> None:
+    """Start a cluster of this machine, all ports of which are on the loopback interface.
+
+    Ray replaces 127.0.0.1 by the machine's address in the network, and then listens on all interfaces, except where it
+    takes clusters to be unsupported, as on a Mac. So it is told this while it starts.
+    """
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        ray.init("local", **settings)
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+    if (got := ray.util.get_node_ip_address()) != LOOPBACK:
+        raise ConnectionError(f"expected its processes to listen on {LOOPBACK}, got {got}")
 
 
 def check_reachable(address: str) -> None:
@@ -82,10 +104,17 @@ def check_reachable(address: str) -> None:
         raise ConnectionError(_no_cluster(address, str(cause))) from cause
 
 
+def _reason(cause: Exception) -> str:
+    """The first line of an error of Ray; with the last one, if the first only announces a traceback."""
+    first, *others = [line.strip() for line in str(cause).splitlines() if line.strip()] or [type(cause).__name__]
+    return f"{first} {others[-1]}" if first.endswith(":") and others else first
+
+
 def _no_cluster(address: str, reason: str) -> str:
     if address == "local":
         return f"expected a Ray cluster of this machine to start, got none ({reason}); try again if it was busy."
     return (
         f"expected a Ray cluster at {address}, got none ({reason}); start one with `ray start --head`, correct the "
-        "address, or leave it out for a cluster of this machine."
+        "address, or leave it out for a cluster of this machine. If the cluster asks for a token, set RAY_AUTH_MODE to "
+        "token, and RAY_AUTH_TOKEN_PATH."
     )
