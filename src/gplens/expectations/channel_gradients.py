@@ -1,4 +1,4 @@
-"""The parts of a target's gradient that come through the means and through the variances (MATH 10.1)."""
+"""The parts of a target's gradient that come through the means and through the variances (MATH 11.1)."""
 
 from dataclasses import dataclass
 from typing import final

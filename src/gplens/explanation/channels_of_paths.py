@@ -1,4 +1,4 @@
-"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 10.1)."""
+"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 11.1)."""
 
 from dataclasses import replace
 

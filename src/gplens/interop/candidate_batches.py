@@ -1,4 +1,4 @@
-"""Several candidates that were suggested together, explained one after the other (MATH 10.10)."""
+"""Several candidates that were suggested together, explained one after the other (MATH 11.10)."""
 
 from collections.abc import Sequence
 from typing import Any

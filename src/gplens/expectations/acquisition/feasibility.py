@@ -1,4 +1,4 @@
-"""Probabilities that outcomes lie between bounds, alone or with the expected improvement of another one (MATH 10.6)."""
+"""Probabilities that outcomes lie between bounds, alone or with the expected improvement of another one (MATH 11.6)."""
 
 from dataclasses import dataclass
 from math import inf

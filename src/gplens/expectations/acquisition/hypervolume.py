@@ -1,4 +1,4 @@
-"""The expected improvement of the hypervolume that a Pareto front dominates (MATH 10.7)."""
+"""The expected improvement of the hypervolume that a Pareto front dominates (MATH 11.7)."""
 
 from dataclasses import dataclass
 from typing import final

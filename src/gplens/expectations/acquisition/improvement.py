@@ -1,4 +1,4 @@
-"""Logarithms of expected improvement and of the probability of improvement (MATH 10.4, 10.5)."""
+"""Logarithms of expected improvement and of the probability of improvement (MATH 11.4, 11.5)."""
 
 from dataclasses import dataclass
 from typing import final

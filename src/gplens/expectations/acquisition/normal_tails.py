@@ -1,7 +1,7 @@
 """Ratios of the normal density, its distribution function and expected improvement, to the digits of their left tails.
 
 With R(u) = Phi(u)/phi(u), Mills' ratio at -u, and h(u) = phi(u) + u Phi(u), the expected improvement in units of the
-deviation, everything is a function of 1 + u R(u) = h(u)/phi(u) for u < 0, where phi itself may be zero (MATH 10.5).
+deviation, everything is a function of 1 + u R(u) = h(u)/phi(u) for u < 0, where phi itself may be zero (MATH 11.5).
 """
 
 from math import log, pi, sqrt

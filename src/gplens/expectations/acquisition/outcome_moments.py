@@ -1,4 +1,4 @@
-"""Moments of outcomes from those of latent functions, as a host has them: floors, logarithms, sums (MATH 10.2)."""
+"""Moments of outcomes from those of latent functions, as a host has them: floors, logarithms, sums (MATH 11.2)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, final

@@ -1,4 +1,4 @@
-"""Acquisition functions that are averages over base samples, which stay as they are (MATH 10.9)."""
+"""Acquisition functions that are averages over base samples, which stay as they are (MATH 11.9)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
