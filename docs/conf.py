@@ -55,6 +55,10 @@ html_theme_options = {
     "footer_end": [],
     "show_nav_level": 1,
     "show_toc_level": 1,
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        **dict.fromkeys(("index", "start", "howto/**", "background/**", "auto_examples/**"), []),  # room for code
+    },
     "pygments_light_style": "friendly",
     "pygments_dark_style": "github-dark",
 }
@@ -75,5 +79,6 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
     "remove_config_comments": True,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.GalleryOrder",
+    "thumbnail_size": (640, 440),
 }
