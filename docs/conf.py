@@ -23,9 +23,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "katex_math",
     "run_code",
+    "run_plain_blocks",
     "repository_links",
 ]
-exclude_patterns = ["_build", "_extensions", "examples", "auto_examples/**/*.py.md5"]
+exclude_patterns = ["_build", "_extensions", "stand_ins", "examples", "auto_examples/**/*.py.md5"]
 nitpick_ignore_regex = [(r"py:(class|obj|exc)", r".*")]  # annotations name torch, numpy and rooms that are not public
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -57,7 +58,7 @@ html_theme_options = {
     "show_toc_level": 1,
     "secondary_sidebar_items": {
         "**": ["page-toc"],
-        **dict.fromkeys(("index", "start", "howto/**", "background/**", "auto_examples/**"), []),  # room for code
+        **{page: [] for page in ("index", "start", "howto/**", "background/**", "auto_examples/**")},  # room for code
     },
     "pygments_light_style": "friendly",
     "pygments_dark_style": "github-dark",

@@ -72,7 +72,8 @@ def test_every_block_of_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     r = np.random.default_rng(0)
     frame = pandas.DataFrame(r.normal(size=(40, 3)), columns=["hour_sin", "hour_cos", "temperature"])
     model, likelihood = classes(3)
-    names: dict[str, Any] = {"gplens": gplens, "model": model, "likelihood": likelihood, "X": frame[:5], "X_train": frame}
+    names: dict[str, Any] = {"gplens": gplens, "model": model, "likelihood": likelihood}
+    names |= {"X": frame[:5], "X_train": frame}
     assert len(BLOCKS) == 4
     exec(BLOCKS[1], names)
     explanation = names["explanation"]
