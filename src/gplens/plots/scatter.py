@@ -90,7 +90,7 @@ def _column(e: Attributions, feature: Any) -> int:
 
 
 def _colour_bar(ax: Axes, other: np.ndarray, name: str) -> None:
-    """The scale of the colours, from the 5 % to the 95 % quantile; two values have a tick each, a constant has no scale."""
+    """The colours from the 5 % to the 95 % quantile. Two values have a tick each, and a constant has no scale."""
     label = elided(name, 40)
     if np.ptp(other) == 0:
         same = f"{label} = {number(float(other[0]))}"
