@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 MATH_PAGE, PAPER_PAGE = ROOT / "docs" / "MATH.md", ROOT / "docs" / "PAPER.md"
+RECIPES = ROOT / "docs" / "project"
+"""Pages that add equations as examples."""
 READERS = ("src", "tests", "benchmarks", "scripts", "docs", "README.md", "CHANGELOG.md")
 
 NUMBER = r"[1-9]\d?\.\d+[a-z]?"
@@ -91,7 +93,7 @@ def cited() -> list[tuple[str, str]]:
     return [
         (f"{path.relative_to(ROOT)}:{number}", next(filter(None, match.groups())))
         for path in paths
-        if path.suffix in (".py", ".md") and path != MATH_PAGE
+        if path.suffix in (".py", ".md") and path != MATH_PAGE and path.parent != RECIPES
         for number, line in enumerate(path.read_text().splitlines(), 1)
         for match in CITED.finditer(line)
     ]
