@@ -14,8 +14,10 @@ As in a notebook, the value of the last expression is shown. `:hidden:` runs cod
 import ast
 import contextlib
 import io
+import logging
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,12 +34,30 @@ SESSIONS: dict[str, dict[str, Any]] = {}
 """The names that the blocks of each page have bound."""
 
 
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Without warnings and remarks of other libraries."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextlib.contextmanager
+def strictly() -> Iterator[None]:
+    """With warnings of gplens as errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        yield
+
+
 def execute(source: str, session: dict[str, Any], page: str, *, strict: bool) -> tuple[str, Figure | None]:
     """What a block prints, and the figure that its last expression is."""
     tree = ast.parse(source)
     last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None  # type: ignore[attr-defined]
-    with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
-        warnings.simplefilter("error" if strict else "ignore", UserWarning)
+    with contextlib.redirect_stdout(io.StringIO()) as printed, strictly() if strict else quietly():
         exec(compile(tree, page, "exec"), session)
         value = None if last is None else eval(compile(last, page, "eval"), session)
         if isinstance(value, Axes | Figure):

@@ -11,11 +11,11 @@ import io
 import re
 import tempfile
 import traceback
-import warnings
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from run_code import quietly
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -49,12 +49,11 @@ def run_page(app: Sphinx, doctree: nodes.document) -> None:
 
 def run(source: str, session: dict[str, Any], page: str, block: nodes.Node) -> None:
     """One block; an error fails the build. Warnings are those of other libraries, or of a model of a few rows."""
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), quietly():
             exec(compile(source, page, "exec"), session)
-        except BaseException:
-            LOGGER.warning("a block of %s fails:\n%s", page, traceback.format_exc(), location=block)
+    except BaseException:
+        LOGGER.warning("a block of %s fails:\n%s", page, traceback.format_exc(), location=block)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
