@@ -57,8 +57,8 @@ html_theme_options = {
     "show_nav_level": 1,
     "show_toc_level": 1,
     "secondary_sidebar_items": {
-        "**": ["page-toc"],
-        **{page: [] for page in ("index", "start", "howto/**", "background/**", "auto_examples/**")},  # room for code
+        page: ["page-toc"]  # long pages; the others have room for code instead
+        for page in ("[A-Z]*", "api/**", "project/**")
     },
     "pygments_light_style": "friendly",
     "pygments_dark_style": "github-dark",

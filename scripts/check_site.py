@@ -40,6 +40,8 @@ QUESTIONS = {
 }
 """What people type, and the page that answers it."""
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+DECORATION = ("_thumb.png", "minus.png", "plus.png")
+"""Pictures that say no more than the words beside them."""
 LOADED_LINKS = {"stylesheet", "preload", "icon", "modulepreload", "prefetch"}
 SIZES = {"phone": (390, 844), "screen": (1280, 900)}
 PICTURES = {"front": "index.html", "howto": "howto/which-baseline.html", "gallery": "auto_examples/index.html"}
@@ -61,7 +63,8 @@ class Page(HTMLParser):
         self.ids |= {given[name] for name in ("id", "name") if given.get(name)}
         if tag == "a" and given.get("href"):
             self.links.append(given["href"])
-        if tag == "img" and len(given.get("alt", "")) < 3:
+        decoration = given.get("src", "").endswith(DECORATION)
+        if tag == "img" and ("alt" not in given or (len(given["alt"]) < 3 and not decoration)):
             self.silent.append(given.get("src", ""))
         loaded = tag != "link" or bool(LOADED_LINKS & set(given.get("rel", "").split()))
         if tag in FETCHED and loaded and given.get(FETCHED[tag]):
