@@ -5,6 +5,7 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import os
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -52,9 +53,17 @@ def public_names() -> dict[str, Any]:
 
 
 NAMES = public_names()
-every_name = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name.startswith(LONG) else name for name in NAMES]
-)
+NO_CLUSTER = "GPLENS_RAY_TESTS" not in os.environ and "gplens.scale.fit_dataset"
+"""The example that starts a Ray cluster, as tests/scale/test_ray.py do."""
+
+
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    """Slow, or skipped."""
+    without = pytest.mark.skipif(name == NO_CLUSTER, reason="a cluster is started only if GPLENS_RAY_TESTS is set")
+    return [pytest.mark.slow, without] if name.startswith(LONG) else []
+
+
+every_name = pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in NAMES])
 every_function = pytest.mark.parametrize("name", [name for name in NAMES if inspect.isfunction(NAMES[name])])
 
 
@@ -69,7 +78,7 @@ def names() -> Callable[[str], dict[str, Any]]:
 @pytest.mark.filterwarnings("ignore:The set_(bad|over|under|extremes) function:PendingDeprecationWarning")  # shap
 def test_the_example_runs_and_prints_what_it_shows(name: str, names: Callable[[str], dict[str, Any]]) -> None:
     text, module = inspect.getdoc(NAMES[name]) or "", name.rpartition(".")[0]
-    if module.rpartition(".")[2] in FRAMEWORKS:
+    if name.startswith(LONG):
         warnings.simplefilter("ignore")
     test = doctest.DocTestParser().get_doctest(text, dict(names(module)), name, None, 0)
     assert test.examples, f'{name} has no example; add one below "Example:"'
