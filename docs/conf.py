@@ -23,9 +23,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "katex_math",
     "run_code",
+    "run_plain_blocks",
     "repository_links",
 ]
-exclude_patterns = ["_build", "_extensions", "examples", "auto_examples/**/*.py.md5"]
+exclude_patterns = ["_build", "_extensions", "stand_ins", "examples", "auto_examples/**/*.py.md5"]
 nitpick_ignore_regex = [(r"py:(class|obj|exc)", r".*")]  # annotations name torch, numpy and rooms that are not public
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -55,6 +56,10 @@ html_theme_options = {
     "footer_end": [],
     "show_nav_level": 1,
     "show_toc_level": 1,
+    "secondary_sidebar_items": {
+        page: ["page-toc"]  # long pages; the others have room for code instead
+        for page in ("[A-Z]*", "api/**", "project/**")
+    },
     "pygments_light_style": "friendly",
     "pygments_dark_style": "github-dark",
 }
@@ -75,5 +80,6 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
     "remove_config_comments": True,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.GalleryOrder",
+    "thumbnail_size": (640, 440),
 }

@@ -18,9 +18,11 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 MATH_PAGE, PAPER_PAGE = ROOT / "docs" / "MATH.md", ROOT / "docs" / "PAPER.md"
+RECIPES = ROOT / "docs" / "project"
+"""Pages that add equations as examples."""
 READERS = ("src", "tests", "benchmarks", "scripts", "docs", "README.md", "CHANGELOG.md")
 
-NUMBER = r"[1-9]\.\d+[a-z]?"
+NUMBER = r"[1-9]\d?\.\d+[a-z]?"
 MATH = re.compile(r"\$\$(?P<display>.+?)\$\$|(?<![\w$`])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 CITED = re.compile(rf"# \(({NUMBER})\)|\bMATH ({NUMBER})|  \(({NUMBER})\)[.\"]")
@@ -31,6 +33,7 @@ FRAGILE = {
     r"\*": r"an asterisk; write \ast or \cdot",
     r"\|": r"a vertical bar; write \mid, \lvert or \rvert",
     r"[<>]": r"a < or >; write \lt or \gt",
+    r"(?s)\\begin\{aligned\}.*\\tag": "numbers inside aligned, which has room for one; write align",
 }
 
 PARSE = """
@@ -90,7 +93,7 @@ def cited() -> list[tuple[str, str]]:
     return [
         (f"{path.relative_to(ROOT)}:{number}", next(filter(None, match.groups())))
         for path in paths
-        if path.suffix in (".py", ".md") and path != MATH_PAGE
+        if path.suffix in (".py", ".md") and path != MATH_PAGE and path.parent != RECIPES
         for number, line in enumerate(path.read_text().splitlines(), 1)
         for match in CITED.finditer(line)
     ]

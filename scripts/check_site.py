@@ -1,4 +1,5 @@
-"""Check the built site: links and anchors lead somewhere, nothing is fetched, and questions find their page.
+"""Check the built site: links and anchors lead somewhere, nothing is fetched, pictures have texts, and questions find
+their page.
 
     python scripts/check_site.py                      all checks of docs/_build/html
     python scripts/check_site.py --pictures FOLDER    and pictures of three pages, as a phone and as a screen show them
@@ -39,6 +40,8 @@ QUESTIONS = {
 }
 """What people type, and the page that answers it."""
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+DECORATION = ("_thumb.png", "minus.png", "plus.png")
+"""Pictures that say no more than the words beside them."""
 LOADED_LINKS = {"stylesheet", "preload", "icon", "modulepreload", "prefetch"}
 SIZES = {"phone": (390, 844), "screen": (1280, 900)}
 PICTURES = {"front": "index.html", "howto": "howto/which-baseline.html", "gallery": "auto_examples/index.html"}
@@ -52,6 +55,7 @@ class Page(HTMLParser):
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.files: list[str] = []
+        self.silent: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -59,15 +63,19 @@ class Page(HTMLParser):
         self.ids |= {given[name] for name in ("id", "name") if given.get(name)}
         if tag == "a" and given.get("href"):
             self.links.append(given["href"])
+        decoration = given.get("src", "").endswith(DECORATION)
+        if tag == "img" and ("alt" not in given or (len(given["alt"]) < 3 and not decoration)):
+            self.silent.append(given.get("src", ""))
         loaded = tag != "link" or bool(LOADED_LINKS & set(given.get("rel", "").split()))
         if tag in FETCHED and loaded and given.get(FETCHED[tag]):
             self.files.append(given[FETCHED[tag]])
 
 
 def failures_of_links(pages: dict[Path, Page]) -> Iterator[str]:
-    """Links to files or anchors that do not exist, and files that a browser would fetch from elsewhere."""
+    """Links to files or anchors that do not exist, files that a browser would fetch from elsewhere, silent pictures."""
     for path, page in pages.items():
         name = path.relative_to(SITE)
+        yield from (f"{name} has {picture} without a text for those who do not see it" for picture in page.silent)
         for link in {*page.links, *page.files}:
             address = urlsplit(link)
             if address.scheme or address.netloc:
@@ -105,7 +113,7 @@ def served() -> Iterator[str]:
         server.shutdown()
 
 
-def failures_in_the_browser(address: str, browser: Any) -> Iterator[str]:
+def failures_in_the_browser(address: str, browser: Any, every_page: list[str]) -> Iterator[str]:
     """Questions that do not find their page among the first three hits; formulas that KaTeX refuses; wide pages."""
     tab = browser.new_page()
     for question, page in QUESTIONS.items():
@@ -127,11 +135,12 @@ def failures_in_the_browser(address: str, browser: Any) -> Iterator[str]:
     if count[1] or not count[0]:
         yield f"expected all formulas of MATH to be set, got {count[1]} that are not"
     tab.set_viewport_size({"width": 390, "height": 844})
-    for path in ("index", "start", *QUESTIONS.values(), "auto_examples/index", "background/comparison"):
-        tab.goto(f"{address}/{path}.html")
+    for path in every_page:
+        tab.goto(f"{address}/{path}")
         width = tab.evaluate("document.documentElement.scrollWidth")
         if width > 390:
             yield f"{path} is {width} pixels wide on a phone of 390"
+    print(f"  {len(every_page)} pages were opened as a phone shows them")
 
 
 def take_pictures(address: str, browser: Any, folder: Path) -> None:
@@ -162,7 +171,7 @@ def main() -> int:
 
         with served() as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium)
-            failures += failures_in_the_browser(address, browser)
+            failures += failures_in_the_browser(address, browser, [str(page.relative_to(SITE)) for page in pages])
             if options.pictures:
                 take_pictures(address, browser, options.pictures)
             browser.close()

@@ -72,23 +72,32 @@ def test_every_block_of_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     r = np.random.default_rng(0)
     frame = pandas.DataFrame(r.normal(size=(40, 3)), columns=["hour_sin", "hour_cos", "temperature"])
     model, likelihood = classes(3)
-    counts = r.poisson(2.0, size=40)
-    names: dict[str, Any] = {"frame": frame, "counts": counts, "gplens": gplens}
+    names: dict[str, Any] = {"gplens": gplens, "model": model, "likelihood": likelihood}
+    names |= {"X": frame[:5], "X_train": frame}
     assert len(BLOCKS) == 4
-    exec(BLOCKS[1].replace("random_state=0", "random_state=0, inducing_points=5"), names)
-    loaded = type(names["model"]).load("bikes")
-    np.testing.assert_array_equal(loaded.predict(frame), names["model"].predict(frame))
-    ours, theirs = (m.explain(frame[:2], baseline=m.mean_input_) for m in (names["model"], loaded))
-    assert torch.equal(ours.values, theirs.values)
-    names |= {"model": model, "likelihood": likelihood, "X": frame[:5], "X_train": frame}
-    exec(BLOCKS[2], names)
+    exec(BLOCKS[1], names)
     explanation = names["explanation"]
     assert explanation.values.shape == (5, 10, 3)
     assert type(explanation.to_frame()) is pandas.DataFrame
     assert Path("january.gplens").is_file()
     names |= {"batches": [frame[:2], frame[2:4]], "baseline": 0.0}
-    exec(BLOCKS[3], names)
+    exec(BLOCKS[2], names)
     assert names["explanation"].values.shape == (2, 10, 3)
+    names |= {"frame": frame, "counts": r.poisson(2.0, size=40)}
+    exec(BLOCKS[3].replace("random_state=0", "random_state=0, inducing_points=5"), names)
+    loaded = type(names["model"]).load("bikes")
+    np.testing.assert_array_equal(loaded.predict(frame), names["model"].predict(frame))
+    ours, theirs = (m.explain(frame[:2], baseline=m.mean_input_) for m in (names["model"], loaded))
+    assert torch.equal(ours.values, theirs.values)
+
+
+def test_it_is_the_short_version_of_the_front_page() -> None:
+    """The same question, promise, picture and first example."""
+    front = (ROOT / "docs" / "index.md").read_text()
+    assert CODE in front
+    question, promise = README.split("\n\n")[1:3]
+    assert f"{question}\n\n{promise}\n" in front
+    assert re.findall(r"docs/(gallery/\w+\.png)", README) == re.findall(r"gallery/\w+\.png", front)
 
 
 BUILT = {"_build", "auto_examples", "_pictures"}

@@ -7,14 +7,17 @@ All blocks of a page are one session, from top to bottom. A block that raises an
     explanation.plot()
     ```
 
-As in a notebook, the value of the last expression is shown. `:hidden:` runs code that is not worth reading.
+As in a notebook, the value of the last expression is shown. `:hidden:` runs code that is not worth reading,
+`:warnings:` code of other libraries that warns.
 """
 
 import ast
 import contextlib
 import io
+import logging
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,12 +34,30 @@ SESSIONS: dict[str, dict[str, Any]] = {}
 """The names that the blocks of each page have bound."""
 
 
-def execute(source: str, session: dict[str, Any], page: str) -> tuple[str, Figure | None]:
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Without warnings and remarks of other libraries."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@contextlib.contextmanager
+def strictly() -> Iterator[None]:
+    """With warnings of gplens as errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        yield
+
+
+def execute(source: str, session: dict[str, Any], page: str, *, strict: bool) -> tuple[str, Figure | None]:
     """What a block prints, and the figure that its last expression is."""
     tree = ast.parse(source)
     last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None  # type: ignore[attr-defined]
-    with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+    with contextlib.redirect_stdout(io.StringIO()) as printed, strictly() if strict else quietly():
         exec(compile(tree, page, "exec"), session)
         value = None if last is None else eval(compile(last, page, "eval"), session)
         if isinstance(value, Axes | Figure):
@@ -50,18 +71,18 @@ class Run(SphinxDirective):
     """A block of Python that runs."""
 
     has_content = True
-    option_spec: ClassVar[Any] = {"hidden": directives.flag, "alt": directives.unchanged}
+    option_spec: ClassVar[Any] = {"hidden": directives.flag, "warnings": directives.flag, "alt": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
         source, page = "\n".join(self.content), self.env.docname
         session = SESSIONS.setdefault(page, {"__name__": "__main__"})
         try:
-            printed, figure = execute(source, session, page)
+            printed, figure = execute(source, session, page, strict="warnings" not in self.options)
         except BaseException:
             raise self.error(f"the code of {page} fails:\n{traceback.format_exc()}") from None
         shown: list[nodes.Node] = []
         if "hidden" not in self.options:
-            shown.append(nodes.literal_block(source, source, language="python"))
+            shown.append(nodes.literal_block(source, source, language="python", classes=["ran"]))
         if printed.strip():
             text = printed.rstrip()
             shown.append(nodes.literal_block(text, text, language="text", classes=["output"]))

@@ -1,11 +1,11 @@
 """
-A loop of Bayesian optimisation, explained
+Bayesian optimisation: why this candidate?
 ==========================================
 
-Five steps of BoTorch, and what each suggestion changed.
+Six steps of BoTorch, and why the last point was suggested.
 
-Each candidate is explained relative to the best point before it: which parameters did the model expect to
-pay?
+Each step fits a model to the points so far and suggests the one with the largest acquisition value. The last
+suggestion is compared with the best point before it.
 """
 
 import torch
@@ -16,7 +16,6 @@ from botorch.models.transforms import Normalize, Standardize
 from botorch.optim import optimize_acqf
 from botorch.test_functions import Hartmann
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from matplotlib.figure import Figure
 
 import gplens
 
@@ -24,28 +23,25 @@ torch.manual_seed(0)
 objective = Hartmann(negate=True)
 bounds = torch.tensor([[0.0] * 6, [1.0] * 6], dtype=torch.float64)
 X = torch.rand(12, 6, dtype=torch.float64)
-names = [f"parameter {letter}" for letter in "ABCDEF"]
-steps = []
-for _ in range(5):
-    y = objective(X)[:, None]
+for _ in range(6):
+    tried, y = X, objective(X)[:, None]
     model = SingleTaskGP(X, y, input_transform=Normalize(6, bounds=bounds), outcome_transform=Standardize(1))
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-    x, _ = optimize_acqf(LogExpectedImprovement(model, y.max()), bounds, q=1, num_restarts=2, raw_samples=32)
-    best = gplens.baselines.Incumbent(X, y)
-    steps.append(gplens.explain(model, x, baseline=best, uncertainty=True, feature_names=names, support=False))
-    print(f"expected {steps[-1].prediction[0]:.2f}, found {objective(x).item():.2f}, best so far {y.max():.2f}")
-    X = torch.cat([X, x])
+    acquisition = LogExpectedImprovement(model, y.max())
+    candidate, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=4, raw_samples=64)
+    print(f"best so far {y.max():.2f}, the candidate has {objective(candidate).item():.2f}")
+    X = torch.cat([X, candidate])
 
 # %%
-# One column for each step. A bar up: this change was expected to raise the outcome. Whiskers are one standard
-# deviation.
+# Each bar is a parameter, stacked of two parts: "mean" is exploitation, what the model expects, and "variance" is
+# exploration, what it does not know.
 
-figure = Figure(figsize=(9, 3.2), layout="constrained")
-every_axes = figure.subplots(1, len(steps), sharey=True)
-for number, (one, step) in enumerate(zip(every_axes, steps, strict=True), start=1):
-    one.bar(range(6), step.values[0], yerr=step.std[0], color="#0072B2", capsize=2)
-    one.axhline(0, color="black", linewidth=0.8)
-    one.set_xticks(range(6), "ABCDEF")
-    one.set_title(f"suggestion {number}", fontsize=9)
-every_axes[0].set_ylabel("attribution")
-del one, every_axes
+names = [f"parameter {letter}" for letter in "ABCDEF"]
+best = gplens.baselines.Incumbent(tried, y)
+why = gplens.explain(acquisition, candidate, baseline=best, feature_names=names)
+print(why)
+
+# %%
+# The bars lead from the acquisition value of the best point so far to that of the candidate.
+
+ax = gplens.plots.waterfall(why, unit="log expected improvement")

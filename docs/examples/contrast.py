@@ -17,7 +17,7 @@ wine = load_wine(as_frame=True)
 X, y = wine.data, wine.target.map({0: "Barolo", 1: "Grignolino", 2: "Barbera"})
 X = X[["alcohol", "malic_acid", "flavanoids", "color_intensity", "hue", "proline"]]
 model = GPClassifier("rbf", inducing_points=30, random_state=0, progress=False).fit(X, y)
-explanation = model.explain(X[73:74], baseline=gplens.baselines.Mean(X), uncertainty=gplens.Samples(300, seed=0))
+explanation = model.explain(X[100:101], baseline=gplens.baselines.Mean(X), uncertainty=gplens.Samples(300, seed=0))
 contrast = explanation.contrast("Grignolino", "Barolo")
 print(contrast)
 

@@ -29,11 +29,15 @@ frame.to_parquet(folder / "rows.parquet")
 print(explain_file(folder / "model", folder / "rows.parquet", folder / "attributions.parquet", Options()))
 
 # %%
-# The attribution of the heat in every row. Its width at one value is what the other features do to it.
+# The attribution of the time in every row. The outcome has a product of time and mass in it, so the attribution of the
+# time depends on the mass, which is the colour.
 
 results = pandas.read_parquet(folder / "attributions.parquet")
 figure = Figure(figsize=(7, 3.6), layout="constrained")
 axes = figure.subplots()
-axes.plot(frame["heat"], results["attribution:heat"], ",", color="#0072B2")
-axes.set(xlabel="heat", ylabel="attribution of heat")
+points = axes.scatter(frame["time"], results["attribution:time"], c=frame["mass"], s=3, cmap="cividis", vmin=-2, vmax=2)
+axes.axhline(0, color="black", linewidth=0.8)
+axes.set(xlabel="time", ylabel="attribution of the time")
+axes.spines[["top", "right"]].set_visible(False)
+figure.colorbar(points, label="mass")
 del axes

@@ -121,7 +121,7 @@ def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors
     vector = array.ndim == 1 and vectors
     array = array[None] if vector else array
     if array.ndim != 2:
-        hint = "; for one input, write X[None]." if array.ndim == 1 else "."
+        hint = "; for one input, write X[None]; for one row of a frame, frame.iloc[[0]]." if array.ndim == 1 else "."
         raise ValueError(f"expected {what} of shape (rows, features), got {tuple(array.shape)}{hint}")
     known = labels or names or tuple(f"x{k}" for k in range(array.shape[1]))
     if len(known) != array.shape[1]:

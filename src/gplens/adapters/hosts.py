@@ -56,7 +56,7 @@ class Extra:
         if isinstance(cause, ModuleNotFoundError) and not (cause.name or "").startswith("gplens"):
             raise ImportError(
                 f"expected {cause.name} to be installed for {self.purpose}, got no such module. Install gplens with "
-                f"the extra [{self.name}]."
+                f"the extra [{self.name}]: in a clone, pip install '.[{self.name}]'."
             ) from cause
 
 

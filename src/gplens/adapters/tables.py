@@ -68,7 +68,7 @@ def read_table(X: Any, what: str, *, vectors: bool = False) -> Table:
     if vector:
         values = values[None]
     if values.ndim != 2:
-        hint = "; for one input, write X[None]." if values.ndim == 1 else "."
+        hint = "; for one input, write X[None]; for one row of a frame, frame.iloc[[0]]." if values.ndim == 1 else "."
         raise ValueError(f"expected {what} of shape (rows, features), got {tuple(values.shape)}{hint}")
     if values.shape[0] == 0 or values.shape[1] == 0:
         raise ValueError(f"expected {what} with at least one row and one feature, got {tuple(values.shape)}.")

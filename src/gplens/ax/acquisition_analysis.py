@@ -34,6 +34,12 @@ class AcquisitionAnalysis(Analysis):
         arm_names: the arms; those without data if None, or, if all have data, those of the latest trial.
         baseline: the name of an arm, parameters, or an object of gplens.baselines; if None, the middle of the arms with
             data. An arm with data itself is where a noisy acquisition function jumps, and explanations do not converge.
+
+    Example:
+        >>> from gplens.ax import AcquisitionAnalysis
+        >>> (card,) = client.compute_analyses([AcquisitionAnalysis()], display=False)
+        >>> sorted(card.df["parameter_name"])
+        ['layers', 'rate']
     """
 
     def __init__(

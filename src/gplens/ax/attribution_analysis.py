@@ -38,6 +38,12 @@ class AttributionAnalysis(Analysis):
         baseline: what attributions are relative to: the name of an arm, parameters, or an object of gplens.baselines;
             the average over all arms with data if None.
         uncertainty: as in gplens.explain.
+
+    Example:
+        >>> from gplens.ax import AttributionAnalysis
+        >>> (card,) = client.compute_analyses([AttributionAnalysis()], display=False)
+        >>> list(card.df["parameter_name"]), bool((card.df["std"] > 0).all())
+        (['rate', 'layers'], True)
     """
 
     def __init__(

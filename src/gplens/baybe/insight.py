@@ -31,6 +31,13 @@ class Insight:
 
     Attributions are Integrated Gradients, relative to the average over a background, as those of SHAPInsight are. They
     add up to the difference of `surrogate.posterior(data).mean` from its average over the background.
+
+    Example:
+        >>> from gplens.baybe import Insight
+        >>> insight = Insight.from_campaign(campaign)
+        >>> explanation = insight.explain_target(0, done[:1])
+        >>> sorted(explanation.feature_names), bool(explanation.converged.all())
+        (['heat', 'solvent'], True)
     """
 
     surrogates: tuple[GaussianProcessSurrogate, ...]

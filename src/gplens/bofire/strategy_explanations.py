@@ -34,6 +34,15 @@ def explain(
 
     Raises:
         ValueError: BoFire's own, if nothing was fitted.
+
+    Returns:
+        An Explanation for each output, by the name of the output.
+
+    Example:
+        >>> import gplens.bofire
+        >>> explanation = gplens.bofire.explain(strategy, done[:1])["yield"]
+        >>> sorted(explanation.feature_names), bool(explanation.converged.all())
+        (['heat', 'solvent'], True)
     """
     fitted = Fitted.of(predictor, experiments)
     tables = fitted.tables(experiments)
@@ -70,6 +79,17 @@ def shap_importance(
         bg_experiments: the background; the explained experiments if None.
         bg_sample_size: the number of rows that are drawn from a larger background; all if None.
         seed: of this draw.
+
+    Raises:
+        ValueError: BoFire's own, if nothing was fitted.
+
+    Returns:
+        A shap.Explanation for each output, by the name of the output.
+
+    Example:
+        >>> import gplens.bofire
+        >>> gplens.bofire.shap_importance(strategy, done[:2], done)["yield"].values.shape
+        (2, 2)
     """
     background = experiments if bg_experiments is None else bg_experiments
     if bg_sample_size is not None and len(background) > bg_sample_size:
@@ -99,6 +119,19 @@ def explain_acquisition(
         baseline: what gplens.explain takes, such as an experiment as a dictionary. Near an experiment that was done an
             acquisition function is sharp, since little is left to learn there, and takes long to integrate.
         tolerance: as in gplens.explain; 1e-4 is enough for a picture, and much faster.
+
+    Raises:
+        ValueError: the strategy has several acquisition functions, or, BoFire's own, nothing was fitted.
+
+    Returns:
+        One Explanation, of all candidates.
+
+    Example:
+        >>> import gplens.bofire
+        >>> near, candidate = {"solvent": "ethanol", "heat": 72.0}, done[1:2].assign(heat=57.0)
+        >>> explanation = gplens.bofire.explain_acquisition(strategy, candidate, baseline=near, tolerance=1e-4)
+        >>> sorted(explanation.feature_names), len(explanation)
+        (['heat', 'solvent'], 1)
     """
     tables = Fitted.of(strategy, candidates).tables(candidates)
     (acquisition, *others) = strategy._get_acqfs(1)

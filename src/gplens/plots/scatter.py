@@ -90,7 +90,7 @@ def _column(e: Attributions, feature: Any) -> int:
 
 
 def _colour_bar(ax: Axes, other: np.ndarray, name: str) -> None:
-    """The scale of the colours: from the 5 % to the 95 % quantile. A constant has none."""
+    """The colours from the 5 % to the 95 % quantile. Two values have a tick each, and a constant has no scale."""
     label = elided(name, 40)
     if np.ptp(other) == 0:
         same = f"{label} = {number(float(other[0]))}"
@@ -102,3 +102,5 @@ def _colour_bar(ax: Axes, other: np.ndarray, name: str) -> None:
     scale = ScalarMappable(Normalize(low, high), LOW_TO_HIGH)
     bar = root_figure(ax).colorbar(scale, ax=ax, aspect=30, pad=0.02, fraction=0.05, label=plain(label))
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    if len(np.unique(other)) == 2:
+        bar.set_ticks([low, high], labels=[number(float(end)) for end in (low, high)])

@@ -64,6 +64,20 @@ def fit_dataset(
 
     Raises:
         ValueError, OSError, ImportError: with what was expected, what was got, and what to do.
+
+    Returns:
+        The fitted estimator.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from gplens.estimators import Training
+        >>> from gplens.scale import Ray, fit_dataset
+        >>> folder, one = Path(tempfile.mkdtemp()), Ray(workers=1)
+        >>> pandas.concat([frame] * 40).assign(y=y.tolist() * 40).to_parquet(folder / "rows.parquet", index=False)
+        >>> model = GPRegressor(inducing_points=4, training=Training(steps=5, batch=50), random_state=0)
+        >>> model = fit_dataset(model, folder / "rows.parquet", "y", engine=one, checkpoint=folder / "checkpoint")
+        >>> model.predict(frame).shape
+        (5,)
     """
     with Extra("ray", "gplens.scale.fit_dataset"):
         from ray.train import FailureConfig, RunConfig, ScalingConfig
@@ -113,7 +127,26 @@ def fit_task(
 def held_out_rows(
     estimator: GPEstimator, data: Any, target: str, *, features: Sequence[str] | None, holdout: float
 ) -> pyarrow.Table:
-    """Rows of the sample that `fit_dataset` with these arguments trains on nowhere."""
+    """Rows of the sample that `fit_dataset` with these arguments trains on nowhere.
+
+    Args:
+        estimator, data, target, features, holdout: those of `fit_dataset`.
+
+    Raises:
+        ValueError, OSError: as `fit_dataset`.
+
+    Returns:
+        An Arrow table of the features and the target.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from gplens.scale import held_out_rows
+        >>> path = Path(tempfile.mkdtemp()) / "rows.parquet"
+        >>> pandas.concat([frame] * 40).assign(y=y.tolist() * 40).to_parquet(path, index=False)
+        >>> rows = held_out_rows(GPRegressor(random_state=0), path, "y", features=["heat", "time"], holdout=0.2)
+        >>> rows.column_names, 0 < rows.num_rows < 200
+        (['heat', 'time', 'y'], True)
+    """
     task = fit_task(estimator, data, target, features=features, holdout=holdout)
     table, roles = sample(task.work, task.columns, task.division)
     return table.filter(pyarrow.array(roles == TEST))

@@ -20,7 +20,13 @@ from gplens.scale.work_list import WorkList, read_work_list
 @final
 @dataclass(frozen=True)
 class DatasetOutcome:
-    """What a run did."""
+    """What a run did.
+
+    Example:
+        >>> from gplens.scale import DatasetOutcome
+        >>> DatasetOutcome(rows=1000, parts=2, resumed=400, errors=0, not_converged=0, seconds=3.0).rate
+        200.0
+    """
 
     rows: int
     parts: int
@@ -70,6 +76,18 @@ def explain_dataset(
 
     Raises:
         ValueError, OSError, ImportError: with what was expected, what was got, and what to do. Finished parts stay.
+
+    Returns:
+        The DatasetOutcome: the numbers of rows, parts, errors, and rows per second.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from gplens.scale import explain_dataset
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> frame.to_parquet(folder / "rows.parquet")
+        >>> outcome = explain_dataset(saved, folder / "*.parquet", folder / "attributions")
+        >>> outcome.rows, outcome.errors
+        (5, 0)
     """
     folder, options = RunFolder(Place.of(out)), Options() if options is None else options
     folder.check(resume=resume, overwrite=overwrite)

@@ -11,7 +11,13 @@ from gplens.scale.work_list import Unit
 
 
 class Engine(ABC):
-    """Where units are explained."""
+    """Where units are explained.
+
+    Example:
+        >>> from gplens.scale import Engine, Local, Ray
+        >>> issubclass(Local, Engine), issubclass(Ray, Engine)
+        (True, True)
+    """
 
     @abstractmethod
     def run(self, task: UnitTask, units: Sequence[Unit]) -> Iterator[Record]:
@@ -21,7 +27,13 @@ class Engine(ABC):
 @final
 @dataclass(frozen=True)
 class Local(Engine):
-    """This process, one unit after the other, each on all threads of PyTorch."""
+    """This process, one unit after the other, each on all threads of PyTorch.
+
+    Example:
+        >>> from gplens.scale import Local
+        >>> Local()
+        Local()
+    """
 
     def run(self, task: UnitTask, units: Sequence[Unit]) -> Iterator[Record]:
         return map(task, units)

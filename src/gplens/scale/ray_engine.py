@@ -24,6 +24,11 @@ class Ray(Engine):
     An actor gets its next unit when the part and the record of the last one are written. So a slow output slows the
     reading down, and memory is that of a few pieces for each actor. The unit of an actor that dies is repeated by the
     one that replaces it.
+
+    Example:
+        >>> from gplens.scale import Ray
+        >>> Ray(workers=4).cpus
+        1
     """
 
     address: str | None = None

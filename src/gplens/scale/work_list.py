@@ -60,7 +60,17 @@ class InputFile:
 @final
 @dataclass(frozen=True)
 class WorkList:
-    """All files of an input, and their row groups."""
+    """All files of an input, and their row groups.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from gplens.scale import read_work_list
+        >>> path = Path(tempfile.mkdtemp()) / "rows.parquet"
+        >>> frame.to_parquet(path)
+        >>> work = read_work_list(path)
+        >>> work.rows, work.names, work.first_rows(3).rows
+        (5, ('heat', 'time'), 3)
+    """
 
     files: tuple[InputFile, ...]
     units: tuple[Unit, ...]
@@ -118,8 +128,22 @@ class WorkList:
 def read_work_list(data: str | Path | Place | Sequence[str | Path | Place]) -> WorkList:
     """The work list of Parquet files, folders, URLs and patterns. Only footers are read.
 
+    Args:
+        data: a file, a folder, a URL, a pattern such as "data/*.parquet", or several of these.
+
     Raises:
         FileNotFoundError, ValueError: there is no file, a file is no Parquet file, or there are no rows.
+
+    Returns:
+        The WorkList, with the files sorted by name.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from gplens.scale import read_work_list
+        >>> path = Path(tempfile.mkdtemp()) / "rows.parquet"
+        >>> frame.to_parquet(path, row_group_size=2)
+        >>> [unit.rows for unit in read_work_list(path).units]
+        [2, 2, 1]
     """
     places = files_of(data, PARQUET)
     with ThreadPoolExecutor(AT_ONCE) as threads:
