@@ -9,7 +9,7 @@ const BEYOND = 0.25; // a slider goes beyond the data by this share of their ran
 export function sliderRange(column) {
   const { low, high, step, kind } = column, span = high - low || 1;
   if (kind === "cyclic") return [low, Math.max(high, low + column.period - (step || 0))];
-  const more = step === 1 ? Math.ceil(BEYOND * span) : BEYOND * span;
+  const more = step === 1 ? Math.floor(BEYOND * span) : BEYOND * span; // of few whole numbers, such as 0 and 1, none
   const least = kind === "log" ? (low + column.plus) / 4 - column.plus : low >= 0 ? 0 : -Infinity; // no wind below zero
   return [Math.max(low - more, least), high + more];
 }
