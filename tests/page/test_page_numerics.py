@@ -83,10 +83,10 @@ import { IN_MOTION, Model } from "page/model.js";
 const model = new Model(given.spec), x0 = model.point(given.from);
 let first = null;
 console.log(JSON.stringify(given.to.map((setting) => {
-  const x = model.point(setting), held = model.explain(x0, x, [1], IN_MOTION, first), alone = model.explain(x0, x, [1], IN_MOTION);
+  const x = model.point(setting), held = model.explain(x0, x, [1], IN_MOTION, first);
   first = held.first;
-  const shown = model.predictFrom(held.at, 0.9), { values, low, support } = model.predict(x, 0.9);
-  return [[...held.values[0], ...shown.values, ...shown.low, shown.support], [...alone.values[0], ...values, ...low, support]];
+  const found = [[held, model.predictFrom(held.at, 0.9)], [model.explain(x0, x, [1], IN_MOTION), model.predict(x, 0.9)]];
+  return found.map(([one, at]) => [...one.values[0], ...at.values, ...at.low, at.support]);
 })));
 """
 

@@ -20,14 +20,14 @@ HOURS = {
 """Contrasting hours, by the names of their pictures."""
 COLUMNS = ("month", "hour", "working_day", "weather", "temperature", "humidity", "wind_speed")
 POINTS = 200
-"""Inducing points. The fit has a fixed number of steps and no budget of seconds, so that every machine gets the same model."""
+"""Inducing points. The fit has a fixed number of steps and no budget of seconds: the same model on a busy machine."""
 SHOWN = 80
 """The hours of the pictures of many hours, and of the page."""
 
 
 def add(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("demo")(interruptible(demo))
+    app.command("demo")(interruptible(demo, left="its folder has what was finished"))
 
 
 def demo(
