@@ -85,7 +85,10 @@ let first = null;
 console.log(JSON.stringify(given.to.map((setting) => {
   const x = model.point(setting), held = model.explain(x0, x, [1], IN_MOTION, first);
   first = held.first;
-  const found = [[held, model.predictFrom(held.at, 0.9)], [model.explain(x0, x, [1], IN_MOTION), model.predict(x, 0.9)]];
+  const found = [
+    [held, model.predictFrom(held.at, 0.9)],
+    [model.explain(x0, x, [1], IN_MOTION), model.predict(x, 0.9)],
+  ];
   return found.map(([one, at]) => [...one.values[0], ...at.values, ...at.low, at.support]);
 })));
 """
