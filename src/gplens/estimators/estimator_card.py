@@ -28,7 +28,12 @@ def describe_html(estimator: Any) -> str:
     if not hasattr(estimator, "posterior_"):
         return card(f"{name}, not fitted", [("parameters", elided(written, LONGEST))], [])
     d, process = estimator.n_features_in_, estimator.posterior_
-    names = getattr(estimator, "feature_names_in_", [f"feature {k}" for k in range(d)])
+    encoder = estimator.encoder  # of columns that are several inputs of the model each
+    names = (
+        getattr(estimator, "feature_names_in_", [f"feature {k}" for k in range(d)])
+        if encoder is None
+        else encoder.inputs
+    )
     found = [("parameters", elided(written, LONGEST)), ("features", f"{d:,}")]
     if estimator.class_names is not None:
         found.append(("classes", elided(", ".join(estimator.class_names), LONGEST)))
