@@ -81,12 +81,30 @@ def with_checks(title: str, work: Workload, wanted: str) -> Row:
     return slower(f"{title}, with its checks", "the same without them", ratio(bare, work.explain), wanted)
 
 
+def with_background(title: str, work: Workload, inputs: int, wanted: str) -> Row:
+    """Inputs against a background of as many rows, and the same paths as pairs, each of them on its own."""
+    x, background = work.X[:inputs], work.X[-inputs:]
+    pairs = gplens.baselines.Rows(background.repeat(inputs, 1))
+
+    def averaged() -> Tensor:
+        return gplens.explain(work.prepared, x, baseline=gplens.baselines.Sample(background)).values
+
+    def separate() -> Tensor:
+        values = gplens.explain(work.prepared, x.repeat_interleave(inputs, 0), baseline=pairs).values
+        return values.unflatten(0, (inputs, inputs)).mean(1)
+
+    against = f"its {inputs**2} paths as pairs"
+    measured, off = ratio(averaged, separate, repeats=3), error(averaged(), separate())
+    return faster(f"{title}, a background of {inputs}", against, measured, wanted, off, off)
+
+
 def bikes(work: Workload) -> Iterator[Row]:
     rival = partial(counts_by_captum, points=POINTS["counts"])
     yield together("bikes, 400 rows", work.first(400), CAPTUM, rival, ">= 18x")
     yield with_checks("bikes, 400 rows", work.first(400), "<= 1.1x")
     yield one_at_a_time("bikes, 20 rows", work.first(20), CAPTUM, rival, ">= 6x")
     yield with_deviations("bikes, 100 rows", work.first(100), "<= 25x")
+    yield with_background("bikes, 20 rows", work, 20, "-")
     yield Row("bikes, one warm row", "-", f"{calls(work.first(1).explain):,} Python calls", "< 4,000")
 
 

@@ -98,3 +98,13 @@ def test_a_threshold_is_a_target() -> None:
 def test_a_baseline_without_a_column_is_refused(small_model: Path, table: pyarrow.Table) -> None:
     with pytest.raises(ValueError, match=r"\['c'\]"):
         Explainer(small_model / "model", Options(baseline={"a": 0.0, "b": 0.0}))(table)
+
+
+def test_a_batch_shows_no_bar_of_its_own(
+    small_model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal the command counts the rows; a second bar would break the first one into lines."""
+    monkeypatch.setattr("gplens.display.progress._on_terminal", lambda: True)
+    monkeypatch.setattr("gplens.display.progress.DELAY", 0.0)
+    Explainer(small_model / "model", Options())(csv.read_csv(small_model / "data.csv"))
+    assert capsys.readouterr().err == ""

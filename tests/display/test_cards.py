@@ -5,10 +5,12 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
 import gplens
+from gplens.columns import Cyclic
 from gplens.display.card import MARGIN, WIDTH, Entry, Table, card
 from gplens.estimators import GPClassifier, GPRegressor, Training
 from gplens.kernels import RBF, Linear
@@ -131,3 +133,10 @@ def test_estimators_show_how_the_fit_went() -> None:
     classifier = GPClassifier(**options).fit(X, np.array(["<a>", "b", "c"] * 4))
     parsed(classifier._repr_html_())
     assert "<a>, b, c" in text_of(classifier._repr_html_())
+
+
+def test_an_estimator_whose_columns_are_several_inputs_names_the_inputs() -> None:
+    table = pandas.DataFrame({"hour": np.arange(12) % 6, "town": ["Bonn", "Trier", "Ulm"] * 4})
+    model = GPRegressor(columns={"hour": Cyclic(24)}, random_state=0, progress=False).fit(table, np.arange(12.0))
+    words = text_of(model._repr_html_())
+    assert all(name in words for name in ("cos", "sin", "Bonn", "Trier", "Ulm"))

@@ -90,7 +90,7 @@ def test_an_adapter_that_reads_another_model_fails(monkeypatch: pytest.MonkeyPat
     """Its coefficients are off by a thousandth, and it does not compare itself with the host."""
     model, real = GaussianProcessRegressor(RBF(), alpha=0.1, optimizer=None).fit(X, Y), paths.read
 
-    def misread(model: Any, likelihood: Any) -> Any:
+    def misread(model: Any, likelihood: Any, points: Any = None) -> Any:
         reading = real(model, likelihood)
         p = reading.process
         wrong = gplens.Posterior(p.kernel, p.Z, 1.001 * p.beta, p.A, p.means)

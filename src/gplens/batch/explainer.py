@@ -105,6 +105,7 @@ class Explainer:
                 tolerance=options.tolerance,
                 uncertainty=Diagonal() if options.uncertainty else None,
                 support=False,
+                progress=False,  # whoever calls counts the rows
             )
 
 

@@ -19,6 +19,8 @@ from gplens.explanation.provenance import VERSION
 
 STEP = 512
 """The rows that are explained by one call, between two reports of progress."""
+COSTLY_STEP = 64
+"""The same with error bars or a background, which take some hundredths of a second for a row."""
 Advance = Callable[[int, bool], None]
 """Takes the number of rows that were done, and whether a former run had done them."""
 
@@ -144,8 +146,10 @@ def explain_piece(
 ) -> pyarrow.Table:
     """The results of a piece, with the numbers of its rows, the first of which is `first`."""
     results = []
-    for start in range(0, piece.num_rows, STEP):
-        rows = piece.slice(start, STEP)
+    costly = explainer.options.uncertainty or explainer.options.baseline == "background"
+    step = min(STEP, COSTLY_STEP) if costly else STEP
+    for start in range(0, piece.num_rows, step):
+        rows = piece.slice(start, step)
         numbers = pyarrow.array(np.arange(first + start, first + start + rows.num_rows))
         results.append(explainer(rows).add_column(0, "row", numbers))
         advance(rows.num_rows, False)

@@ -71,5 +71,6 @@ def progress_in_rows(label: str, total: int) -> Iterator[Rows]:
     """A progress bar on standard error while the block runs."""
     console = Console(stderr=True)
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    with Progress(*bar, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
+    quiet = not console.is_terminal  # the bar vanishes at the end, and the command says what was done
+    with Progress(*bar, TimeRemainingColumn(), console=console, disable=quiet, transient=True) as progress:
         yield Rows(progress, progress.add_task(label, total=total, rate=""), total)

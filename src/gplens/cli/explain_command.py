@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, final
 import typer
 
 from gplens.cli.console import progress_in_rows, say
-from gplens.cli.interruption import InterruptedRunError
+from gplens.cli.interruption import InterruptedRunError, sentence
 
 if TYPE_CHECKING:
     from gplens.batch import Options
@@ -133,7 +133,7 @@ def _explain_one(model: Path, data: Path, out: Path, wanted: Wanted, *, resume: 
             if not parts_folder(out).exists() or isinstance(cause, FileExistsError | BlockingIOError):
                 raise
             remedy = f"Finished pieces are kept in {parts_folder(out)}; add --resume to go on with them."
-            raise OSError(f"{cause}. {remedy}") from cause
+            raise OSError(f"{sentence(cause)}. {remedy}") from cause
     say(f"{out}: {outcome.rows:,} rows, {progress.rate:,.0f} rows per second")
     say_counts(outcome)
 

@@ -8,13 +8,13 @@ import typer
 
 from gplens.cli.chosen_model import Chosen
 from gplens.cli.console import remark, say
-from gplens.cli.interruption import interruptible
+from gplens.cli.interruption import interruptible, sentence
 
 EPILOG = """Examples:
 
     gplens fit bikes.csv --target count --out model
 
-    gplens fit bikes.csv --target count --columns hour=cyclic:24 --columns month=cyclic:12 --drop date --out model
+    gplens fit bikes.csv --target count --columns hour=cyclic:24 --drop date --out model
 
     gplens fit iris.parquet --target species --likelihood classes --out model --overwrite
 
@@ -152,4 +152,6 @@ def _save(estimator: Any, out: Path) -> None:
     except OSError as cause:
         rescue = Path(tempfile.mkdtemp(prefix="gplens-model-"))
         estimator.save(rescue)
-        raise OSError(f"{cause}. The model was saved in {rescue} instead; move it where it belongs.") from cause
+        raise OSError(
+            f"{sentence(cause)}. The model was saved in {rescue} instead; move it where it belongs."
+        ) from cause

@@ -8,7 +8,7 @@ from typing import Any
 
 from gplens import __version__
 from gplens.adapters.hosts import Extra
-from gplens.cli.interruption import InterruptedRunError
+from gplens.cli.interruption import InterruptedRunError, sentence
 
 PROBLEMS = (OSError, ValueError, TypeError, ImportError, ArithmeticError)
 """What ends in a sentence; anything else is a defect of gplens and ends in a traceback."""
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PROBLEMS as error:
         if debug:
             traceback.print_exc()
-        print(f"gplens: {error}", file=sys.stderr)
+        print(f"gplens: {sentence(error).rstrip('.')}.", file=sys.stderr)
         return 1
     return 0
 

@@ -28,11 +28,16 @@ def describe_html(estimator: Any) -> str:
     if not hasattr(estimator, "posterior_"):
         return card(f"{name}, not fitted", [("parameters", elided(written, LONGEST))], [])
     d, process = estimator.n_features_in_, estimator.posterior_
-    names = getattr(estimator, "feature_names_in_", [f"feature {k}" for k in range(d)])
+    encoder = estimator.encoder  # of columns that are several inputs of the model each
+    names = (
+        getattr(estimator, "feature_names_in_", [f"feature {k}" for k in range(d)])
+        if encoder is None
+        else encoder.inputs
+    )
     found = [("parameters", elided(written, LONGEST)), ("features", f"{d:,}")]
     if estimator.class_names is not None:
         found.append(("classes", elided(", ".join(estimator.class_names), LONGEST)))
-    summary = {key: value for key, value in estimator.training_summary_.items() if key != "seed"}
+    summary = {key: value for key, value in estimator.training_summary_.items() if key != "seed" and value is not None}
     found += [(key.replace("_", " "), _text(value)) for key, value in summary.items()]
     if not isinstance(process, Posterior):
         return card(f"{name}, fitted", found, [])
@@ -40,4 +45,6 @@ def describe_html(estimator: Any) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return number(float(value), 4) if isinstance(value, int | float) else elided(str(value), LONGEST)

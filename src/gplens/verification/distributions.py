@@ -11,8 +11,10 @@ from gplens.verification.host import Host, Joint, normals
 GRID = 64
 """Gauss-Hermite nodes in each of two dimensions."""
 SOBOL = 2**14
-PANELS, STEP = 4, 1e-2
-"""Of the path of draws; the step of its differences, relative to the length of the path in the feature."""
+PANELS, MOST_PANELS, STEP = 4, 32, 1e-2
+"""Of the path of draws; the step of its differences with so many, relative to the length of the path in the feature."""
+SETTLED = 0.02
+"""The relative change of the deviation at which the panels are enough, below what the draws leave."""
 
 
 def variance_of_change(host: Host, x: Float[Tensor, " d"], x0: Float[Tensor, " d"]) -> Float[Tensor, " o"]:
@@ -37,13 +39,33 @@ def draws_of_attribution(
 ) -> Float[Tensor, "draws o"]:
     """Draws of d_k int d_k g(f(x_t)) dt: values of f beside the path from its joint distribution, and differences."""
     assert host.respond is not None
-    t, w = nodes(PANELS)
-    points, shift = x0 + t[:, None] * (x - x0), torch.zeros_like(x)
-    shift[feature] = STEP * (x - x0)[feature]
-    joint = host.smooth_joint(torch.cat([points + shift, points - shift]))
-    z = torch.randn(count, len(joint.mean), 2 * len(t), generator=generator, dtype=x.dtype)
+    (joint, w), step = _beside_path(host, x, x0, feature, PANELS), STEP
+    deviation, panels = _latent_deviation(joint, w, step), PANELS
+    while panels < MOST_PANELS:  # rough functions on long paths need more, and shorter differences
+        panels *= 2
+        finer, step = _beside_path(host, x, x0, feature, panels), STEP * PANELS / panels
+        before, deviation, (joint, w) = deviation, _latent_deviation(*finer, step), finer
+        if bool(((deviation - before).abs() <= SETTLED * deviation).all()):
+            break
+    z = torch.randn(count, len(joint.mean), 2 * len(w), generator=generator, dtype=x.dtype)
     upper, lower = host.respond(_values(joint, z)).unflatten(1, (2, -1)).unbind(1)
-    return torch.einsum("q,nqo->no", w, upper - lower) / (2 * STEP)
+    return torch.einsum("q,nqo->no", w, upper - lower) / (2 * step)
+
+
+def _beside_path(
+    host: Host, x: Float[Tensor, " d"], x0: Float[Tensor, " d"], feature: int, panels: int
+) -> tuple[Joint, Float[Tensor, " q"]]:
+    """The latent functions at the nodes of the path, a step of the feature further and back; and the weights."""
+    t, w = nodes(panels)
+    points, shift = x0 + t[:, None] * (x - x0), torch.zeros_like(x)
+    shift[feature] = STEP * PANELS / panels * (x - x0)[feature]
+    return host.smooth_joint(torch.cat([points + shift, points - shift])), w
+
+
+def _latent_deviation(joint: Joint, w: Float[Tensor, " q"], step: float) -> Float[Tensor, " c"]:
+    """Of the attributions of the latent functions themselves, without draws."""
+    signed = torch.cat([w, -w]) / (2 * step)
+    return torch.einsum("p,cpq,q->c", signed, joint.covariance, signed).clamp(min=0).sqrt()
 
 
 def _values(joint: Joint, z: Float[Tensor, "n c k"]) -> Float[Tensor, "n k c"]:

@@ -38,7 +38,8 @@ class Paths:
         x, x0 = table.values[chosen], own[torch.arange(len(chosen)), turn]
         if bool((x == x0).all(1).all()):
             raise ValueError("expected inputs that differ from their baselines, got paths of no length.")
-        return Paths(replace(read(model, likelihood), encoder=None, columns=None), x, x0)
+        reading = read(model, likelihood, points=torch.cat([x, x0]))
+        return Paths(replace(reading, encoder=None, columns=None), x, x0)
 
     def explain(self, *, backwards: bool = False, uncertainty: Uncertainty | None = None) -> Explanation:
         """The attributions of all paths, from baselines to inputs or the other way."""

@@ -5,10 +5,14 @@ import { normalQuantile } from "./special.js";
 
 const FAST = 18; // milliseconds that error bars may take while one drags
 
-/** Everything that the what-if shows of a setting; `bars` is "live", "fine" or "none". */
-export function answerFor(model, state, level, baselineOf, bars) {
+/**
+ * Everything that the what-if shows of a setting; `bars` is "live", "fine" or "none". `first` are the nodes of the baseline of
+ * an earlier answer, which serve again if the baseline is the same.
+ */
+export function answerFor(model, state, level, baselineOf, bars, first = null) {
   const x = model.point(state.setting), { point: x0, name, setting } = baselineOf(state), output = state.shown;
-  const at = model.predict(x, level), found = model.explain(x0, x, [output], bars === "fine" ? AT_REST : IN_MOTION);
+  const held = first && first[0].x.every((value, j) => value === x0[j]) ? first : null;
+  const found = model.explain(x0, x, [output], bars === "fine" ? AT_REST : IN_MOTION, held), at = model.predictFrom(found.at, level);
   const begin = performance.now();
   const known = bars === "none" ? null : bars === "fine" ? model.finerBars(x0, x, output) : model.bars(x0, x, output);
   const spent = performance.now() - begin, z = model.response.linear ? normalQuantile((1 + level) / 2) : 1;
@@ -21,7 +25,7 @@ export function answerFor(model, state, level, baselineOf, bars) {
   const threshold = state.threshold ?? at.values[output];
   return {
     at, columns, output, baseline: name, spent, start: found.start[0], end: found.end[0], gap: found.gap[0], nodes: found.nodes, converged: found.converged,
-    threshold, tail: model.exceeds(at.m[output], at.v[output], threshold, output), outcome: model.outcomeInterval(at.m[output], at.v[output], level, output), bars: known !== null,
+    threshold, tail: model.exceeds(at.m[output], at.v[output], threshold, output), outcome: model.outcomeInterval(at.m[output], at.v[output], level, output), bars: known !== null, first: found.first,
   };
 }
 

@@ -1,68 +1,72 @@
 // Integrated Gradients along the straight line from x0 to x: the latent functions are interpolated between Chebyshev
 // points, and what is sharp, the response, is integrated between them (MATH 4.19a to 4.19c).
 import { chebyshevPoints, interpolation, KRONROD } from "./gauss.js";
-import { latentNodes, pullBack } from "./latent_path.js";
+import { addVariances, latentNodes, marginalsOf, pullBack } from "./latent_path.js";
 
 const MOST_PANELS = 60;
-const FEW = 9, MANY = 17; // points of a panel; those of the first are among those of the second
-const GRIDS = Object.fromEntries([FEW, MANY].map((count) => {
-  const half = (count + 1) / 2, nodes = KRONROD.map(({ t }) => t);
-  return [count, { t: chebyshevPoints(count), M: interpolation(count, nodes), coarse: interpolation(half, nodes) }];
-}));
+// Points of a panel for m, and which of them serve for v, whose product with A is what a point costs. Those of a level are among
+// those of the next one.
+const LEVELS = [[9, 2], [17, 2], [17, 1]].map(([count, every]) => {
+  const nodes = KRONROD.map(({ t }) => t), ofV = (count - 1) / every + 1, half = (points) => interpolation((points + 1) / 2, nodes);
+  const fine = { m: interpolation(count, nodes), v: interpolation(ofV, nodes), rule: "w", stride: 1 };
+  return { count, every, t: chebyshevPoints(count), fine, rough: { m: half(count), v: half(ofV), rule: "gauss", stride: 2 } };
+});
+const LAST = LEVELS.length - 1;
+const FINE = 1e-5; // tolerances below it begin at the second level; those above it are of a drag
 
 /** The latent functions of all parts at the points t of the path, a list of nodes for each part. */
-function nodesAt(model, x0, d, times) {
+function nodesAt(model, { x0, d }, times) {
   const points = times.map((t) => Float64Array.from(d, (step, j) => x0[j] + t * step));
-  return model.posterior.parts.map((part) => latentNodes(part, points, !model.response.linear));
+  return model.posterior.parts.map((part) => latentNodes(part, points));
 }
 
-/** The points of a panel: all of them new, or every other one those of a panel with fewer points. */
-function pointsOf(model, x0, d, a, b, count, before) {
-  const times = GRIDS[count].t.map((t) => a + (b - a) * t);
-  if (!before) return nodesAt(model, x0, d, times);
-  const fresh = nodesAt(model, x0, d, times.filter((_, i) => i % 2 === 1));
-  return before.map((own, p) => times.map((_, i) => (i % 2 ? fresh[p][(i - 1) / 2] : own[i / 2])));
+/** The nodes of a panel for each part; those of the path's beginning and of a panel with fewer points are not evaluated again. */
+function pointsOf(model, path, a, b, { t, every }, before) {
+  const held = before ? before[0].length : a === 0 && path.first ? 1 : 0, times = t.map((s) => a + (b - a) * s);
+  const stale = (i) => held === times.length || (held === 1 ? i === 0 : held > 1 && i % 2 === 0);
+  const fresh = nodesAt(model, path, times.filter((_, i) => !stale(i)));
+  return model.posterior.parts.map((part, p) => {
+    let next = 0;
+    const nodes = times.map((_, i) => (!stale(i) ? fresh[p][next++] : before ? before[p][held === times.length ? i : i / 2] : path.first[p]));
+    if (!model.response.linear) addVariances(part, nodes.filter((_, i) => i % every === 0));
+    return nodes;
+  });
 }
 
-/** sum_r M_qr f(t_r) for the latent functions of all parts (4.19a). */
-function interpolated(points, row, of) {
+/** sum_r M_qr f(t_r) for the latent functions of all parts, from every `stride`-th node (4.19a). */
+function interpolated(points, row, of, stride) {
   const found = [];
   for (const nodes of points) {
     for (let c = 0; c < nodes[0].m.length; c++) {
       let sum = 0;
-      for (let r = 0; r < row.length; r++) sum += row[r] * nodes[r][of][c];
+      for (let r = 0; r < row.length; r++) sum += row[r] * nodes[r * stride][of][c];
       found.push(sum);
     }
   }
   return found;
 }
 
-/** Weights of dm and dv at every point of the panel, for each output: {byM[o][r][c], byV[o][r][c]} (4.19b). */
-function weightsOf(jets, matrix, rule, latents, linear) {
-  const zeros = () => jets[0].map(() => matrix[0].map(() => new Float64Array(latents)));
-  const byM = zeros(), byV = linear ? null : zeros();
+/** Weights of the derivatives of m or v at the points of the panel, for each output: W[o][r][c] (4.19b). */
+function weightsOf(jets, matrix, rule, of, latents) {
+  const W = jets[0].map(() => matrix[0].map(() => new Float64Array(latents)));
   jets.forEach((jet, q) => jet.forEach((own, o) => {
     const w = KRONROD[q][rule];
-    if (w === 0) return;
-    matrix[q].forEach((share, r) => {
-      for (let c = 0; c < latents; c++) {
-        byM[o][r][c] += w * share * own.byM[c];
-        if (own.byV) byV[o][r][c] += w * share * own.byV[c];
-      }
-    });
+    if (w === 0 || !own[of]) return;
+    matrix[q].forEach((share, r) => { for (let c = 0; c < latents; c++) W[o][r][c] += w * share * own[of][c]; });
   }));
-  return { byM, byV };
+  return W;
 }
 
-/** d_k sum_r (W^m_r d_k m(t_r) + W^v_r d_k v(t_r)) for each output; the weights are those of every `stride`-th point (4.19c). */
-function pulledBack(model, points, { byM, byV }, stride, d, width) {
-  const found = new Float64Array(byM.length * d.length);
+/** d_k sum_r (W^m_r d_k m(t_r) + W^v_r d_k v(t_r)) for each output (4.19c). */
+function pulledBack(model, points, jets, { m, v, rule, stride }, every, d, width) {
+  const { latents, parts } = model.posterior, byM = weightsOf(jets, m, rule, "byM", latents);
+  const byV = model.response.linear ? null : weightsOf(jets, v, rule, "byV", latents), found = new Float64Array(byM.length * d.length);
   byM.forEach((weights, o) => {
     const out = found.subarray(o * d.length, (o + 1) * d.length);
     let first = 0;
-    model.posterior.parts.forEach((part, p) => {
-      const end = first + part.latents;
-      weights.forEach((own, r) => pullBack(part, points[p][r * stride], own.subarray(first, end), byV && byV[o][r].subarray(first, end), out));
+    parts.forEach((part, p) => {
+      const end = first + part.latents, own = (W) => W.subarray(first, end);
+      weights.forEach((W, r) => pullBack(part, points[p][r * stride], own(W), byV && r % every === 0 ? own(byV[o][r / every]) : null, out));
       first = end;
     });
     for (let j = 0; j < d.length; j++) out[j] *= width * d[j];
@@ -71,13 +75,11 @@ function pulledBack(model, points, { byM, byV }, stride, d, width) {
 }
 
 /** The integral over one panel for each output, and how far it is from that with half of the points and a Gauss rule. */
-function panel(model, x0, d, outputs, a, b, count, before = null) {
-  const points = pointsOf(model, x0, d, a, b, count, before), { M, coarse } = GRIDS[count];
-  const { latents } = model.posterior, { linear } = model.response;
-  const jets = M.map((row) => model.response.jet(interpolated(points, row, "m"), linear ? [] : interpolated(points, row, "v"), outputs));
-  const fine = pulledBack(model, points, weightsOf(jets, M, "w", latents, linear), 1, d, b - a);
-  const rough = pulledBack(model, points, weightsOf(jets, coarse, "gauss", latents, linear), 2, d, b - a);
-  return { a, b, count, points, fine, difference: fine.map((value, i) => Math.abs(value - rough[i])) };
+function panel(model, path, outputs, a, b, level, before = null) {
+  const { count, every, fine, rough } = LEVELS[level], points = pointsOf(model, path, a, b, LEVELS[level], before), { linear } = model.response;
+  const jets = fine.m.map((row, q) => model.response.jet(interpolated(points, row, "m", 1), linear ? [] : interpolated(points, fine.v[q], "v", every), outputs, path.quick));
+  const [sum, other] = [fine, rough].map((sums) => pulledBack(model, points, jets, sums, every, path.d, b - a));
+  return { a, b, level, count, points, sum, difference: sum.map((value, i) => Math.abs(value - other[i])) };
 }
 
 /** The error of the finer sum, from its difference to the rougher one, as QUADPACK takes that of Kronrod's rule. */
@@ -89,26 +91,27 @@ function errorOf(part, scale) {
 }
 
 /** The panels that take the place of one: the same with more points, or its halves. */
-function refined(model, x0, d, outputs, { a, b, count, points }) {
-  if (count < MANY) return [panel(model, x0, d, outputs, a, b, MANY, points)];
+function refined(model, path, outputs, { a, b, level, points }) {
+  const linearDone = model.response.linear && LEVELS[level].count === LEVELS[LAST].count; // more points of v would change nothing
+  if (level < LAST && !linearDone) return [panel(model, path, outputs, a, b, level + 1, points)];
   const half = (a + b) / 2;
-  return [panel(model, x0, d, outputs, a, half, MANY), panel(model, x0, d, outputs, half, b, MANY)];
+  return [panel(model, path, outputs, a, half, LAST), panel(model, path, outputs, half, b, LAST)];
 }
 
 /**
  * Attributions of the outputs asked for, one for each feature of the model:
- * {values[o][k], start[], end[], gap[], nodes, converged}. The tolerance is relative to the largest of them, or to the
- * change of the prediction.
+ * {values[o][k], start[], end[], gap[], nodes, converged, first, at}. The tolerance is relative to the largest of them, or to
+ * the change of the prediction. `first` are the nodes of x0, which the caller may hold for the next x; `at` has m, v and the
+ * prior variances at x.
  */
-export function attribute(model, x0, x, outputs, tolerance) {
-  const d = x.map((value, j) => value - x0[j]), still = d.every((step) => step === 0);
-  let parts = still ? [] : [panel(model, x0, d, outputs, 0, 1, FEW)], converged = true;
-  const ends = still ? [0, 0] : [0, FEW - 1], points = still ? nodesAt(model, x0, d, [0]) : parts[0].points;
-  const [start, end] = ends.map((r) => {
-    const all = model.response.values(points.flatMap((nodes) => nodes[r].m), points.flatMap((nodes) => nodes[r].v));
-    return outputs.map((o) => all[o]);
-  });
-  const sums = () => parts.reduce((total, { fine }) => total.map((value, i) => value + fine[i]), new Float64Array(outputs.length * d.length));
+export function attribute(model, x0, x, outputs, tolerance, first = null) {
+  const d = x.map((value, j) => value - x0[j]), still = d.every((step) => step === 0), path = { x0, d, first, quick: tolerance > FINE };
+  let parts = still ? [] : [panel(model, path, outputs, 0, 1, path.quick ? 0 : 1)], converged = true;
+  const points = still ? first?.map((node) => [node]) ?? nodesAt(model, path, [0]) : parts[0].points;
+  const ends = [points.map((nodes) => nodes[0]), points.map((nodes) => nodes.at(-1))];
+  const marginals = ends.map((nodes) => marginalsOf(model.posterior.parts, nodes));
+  const [start, end] = marginals.map(({ m, v }) => { const all = model.response.values(m, v); return outputs.map((o) => all[o]); });
+  const sums = () => parts.reduce((total, { sum }) => total.map((value, i) => value + sum[i]), new Float64Array(outputs.length * d.length));
   const change = Math.max(...end.map((value, o) => Math.abs(value - start[o])));
   while (parts.length) {
     const scale = sums().reduce((largest, value) => Math.max(largest, Math.abs(value)), Math.max(change, 1e-300));
@@ -116,11 +119,11 @@ export function attribute(model, x0, x, outputs, tolerance) {
     converged = errors.reduce((s, e) => s + e, 0) <= tolerance * scale;
     if (converged || parts.length >= MOST_PANELS) break;
     const i = errors.indexOf(Math.max(...errors));
-    parts.splice(i, 1, ...refined(model, x0, d, outputs, parts[i]));
+    parts.splice(i, 1, ...refined(model, path, outputs, parts[i]));
   }
   const all = sums(), values = outputs.map((_, o) => all.subarray(o * d.length, (o + 1) * d.length));
   const gap = values.map((own, o) => own.reduce((s, v) => s + v, 0) - (end[o] - start[o])); // (4.4)
-  return { values, start, end, gap, nodes: parts.reduce((sum, { count }) => sum + count, 0), converged };
+  return { values, start, end, gap, nodes: parts.reduce((sum, { count }) => sum + count, 0), converged, first: ends[0], at: marginals[1] };
 }
 
 /** Attributions of the columns of the table: those of their inputs, added up. `sets.of[k]` is the column of input k. */

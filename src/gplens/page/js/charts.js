@@ -17,10 +17,22 @@ export function drawn(options, label) {
   return chart;
 }
 
-/** A long name with its end replaced by dots. */
+/** How many letters of a text are seen; the marks around names that may run from right to left are not. */
+function visible(text) {
+  return Array.from(text.replace(/[\u2068\u2069]/g, "")).length;
+}
+
+/** A long name with its end replaced by dots, and the marks closed that were open there. */
 export function shortened(text, most) {
-  const letters = Array.from(text);
-  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…${text.includes("\u2068") ? "\u2069" : ""}`;
+  if (visible(text) <= most) return text;
+  let kept = "", seen = 0, open = 0;
+  for (const letter of text) {
+    if (letter === "\u2068") open++;
+    else if (letter === "\u2069") open--;
+    else if (++seen === most) break;
+    kept += letter;
+  }
+  return `${kept.trimEnd()}…${"\u2069".repeat(Math.max(open, 0))}`;
 }
 
 /** Labels of a band axis: the position keeps equal names apart. */
@@ -30,7 +42,7 @@ export function bandLabels(bars, most) {
 
 /** Room for the labels of bars, of so many letters at most. */
 export function labelMargin(bars, letters) {
-  return 14 + 6.4 * Math.min(letters, Math.max(...bars.map((bar) => Array.from(bar.label).length)));
+  return 14 + 6.7 * Math.min(letters, Math.max(...bars.map((bar) => visible(bar.label))));
 }
 
 /** The largest bars in their order, and the sum of the others. */
@@ -64,12 +76,13 @@ export function waterfall(bars, start, end, width, { from, to }) {
     at += bar.value;
   }
   const rows = [{ label: from, end: start }, ...steps, { label: to, end }];
-  const letters = Math.max(16, Math.min(30, Math.floor(width / 22))), margin = labelMargin(rows, letters);
+  const letters = Math.max(20, Math.min(32, Math.floor(width / 22))), margin = labelMargin(rows, letters);
   const indexed = rows.map((row, i) => ({ ...row, i }));
   const moving = indexed.filter((row) => row.end === undefined);
   const turns = (row) => (row.parts ?? []).map((_, n) => row.parts.slice(0, n + 1).reduce((sum, value) => sum + value, row.x1));
   const ends = indexed.flatMap((row) => (row.end === undefined ? [row.x1, row.x2, ...turns(row), ...(row.whisker ?? [])] : [row.end]));
-  const pad = 0.14 * (Math.max(...ends) - Math.min(...ends) || 1);
+  const low = Math.min(...ends), span = Math.max(...ends) - low || 1, number = Math.min(64, 0.4 * (width - margin)); // pixels of a number beside a bar
+  const domain = [low - 0.04 * span, low + 1.02 * span + (span * number) / (width - margin - number)];
   return drawn({
     width,
     height: 34 + 25 * rows.length,
@@ -77,7 +90,7 @@ export function waterfall(bars, start, end, width, { from, to }) {
     marginRight: 14,
     marginTop: 4,
     marginBottom: 28,
-    x: { domain: [Math.min(...ends) - pad, Math.max(...ends) + pad], ticks: Math.max(3, Math.floor(width / 110)), label: null, tickFormat: axisNumber },
+    x: { domain, ticks: Math.max(3, Math.floor(width / 110)), label: null, tickFormat: axisNumber },
     y: { domain: indexed.map((row) => row.i), tickFormat: bandLabels(rows, letters), tickSize: 0, label: null, padding: 0.28 },
     marks: [
       Plot.gridX({ ticks: Math.max(3, Math.floor(width / 110)), stroke: QUIET, strokeOpacity: 0.25 }),

@@ -2,7 +2,7 @@
 import { dot } from "./arrays.js";
 import { columnNode, factors, movedColumns, subtractFitted } from "./error_bars.js";
 import { gaussLegendre } from "./gauss.js";
-import { latentNodes } from "./latent_path.js";
+import { addVariances, latentNodes } from "./latent_path.js";
 import { normalQuantile } from "./special.js";
 
 const ROUGHEST = 1e-5; // of a variance along the path; directions with less are left out, an error far below that of the draws
@@ -49,7 +49,7 @@ function logitsAlong(parts, x0, d, sets, t, moved) {
   const points = Array.from(t, (s) => Float64Array.from(d, (step, j) => x0[j] + s * step));
   return parts.flatMap((part) => {
     const pairs = points.map((a, q) => points.slice(0, q + 1).map((b) => part.kernel.pair(a, b, d, sets)));
-    const shared = { nodes: latentNodes(part, points), pairs };
+    const shared = { nodes: addVariances(part, latentNodes(part, points)), pairs };
     return part.beta.map((_, c) => logitAlong(part, c, shared, d, sets, moved));
   });
 }

@@ -1,6 +1,6 @@
 // A slider or menu for every column, in the units of the user's table, with the histogram of the data behind it.
 import { entryText } from "./columns.js";
-import { el, fill } from "./elements.js";
+import { el, fill, write } from "./elements.js";
 import { histogram } from "./live_charts.js";
 
 const BEYOND = 0.25; // a slider goes beyond the data by this share of their range
@@ -9,7 +9,7 @@ const BEYOND = 0.25; // a slider goes beyond the data by this share of their ran
 export function sliderRange(column) {
   const { low, high, step, kind } = column, span = high - low || 1;
   if (kind === "cyclic") return [low, Math.max(high, low + column.period - (step || 0))];
-  const more = step === 1 ? Math.ceil(BEYOND * span) : BEYOND * span;
+  const more = step === 1 ? Math.floor(BEYOND * span) : BEYOND * span; // of few whole numbers, such as 0 and 1, none
   const least = kind === "log" ? (low + column.plus) / 4 - column.plus : low >= 0 ? 0 : -Infinity; // no wind below zero
   return [Math.max(low - more, least), high + more];
 }
@@ -39,7 +39,7 @@ export function controlPanel(columns, state, change, settled) {
   const panel = el("section", { class: "card controls", "aria-label": "Settings of the columns" }, el("h2", {}, "What if", glance),
     controls.filter(Boolean).map(({ element }) => element), note);
   const update = (prediction) => {
-    glance.textContent = prediction;
+    write(glance, prediction);
     controls.forEach((own) => own && own.update());
   };
   return { panel, update, draw: () => controls.forEach((own) => own && own.draw()) };
@@ -54,6 +54,7 @@ function control(column, i, state, change, settled) {
     : el("input", { type: "checkbox", "aria-label": `${column.name} is missing`, onchange: (event) => { set(event.target.checked ? null : column.typical); settled(); } });
   const element = el("div", { class: "control" }, el("div", { class: "heading" }, name, text), picture, input,
     missing ? el("label", { class: "dim" }, missing, " missing") : null, warning);
+  let painted; // the entry that is shown
   return {
     element,
     draw() {
@@ -61,12 +62,14 @@ function control(column, i, state, change, settled) {
     },
     update() {
       const entry = state.setting[i];
-      text.textContent = entryText(column, entry);
+      if (entry === painted) return;
+      painted = entry;
+      write(text, entryText(column, entry));
       input.disabled = entry === null;
       if (missing) missing.checked = entry === null;
       if (entry !== null && Number(input.value) !== entry) input.value = String(entry);
       if (input.type === "range") input.setAttribute("aria-valuetext", entryText(column, entry));
-      warning.textContent = outside(column, entry) ? "outside of the data" : "";
+      write(warning, outside(column, entry) ? "outside of the data" : "");
       element.classList.toggle("outside", outside(column, entry));
     },
   };

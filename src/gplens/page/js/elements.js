@@ -23,6 +23,16 @@ export function fill(element, ...children) {
   return element;
 }
 
+/** The text of an element; written only if it changed, since every write costs a layout. */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** The class of an element; written only if it changed. */
+export function setClass(element, name) {
+  if (element.className !== name) element.className = name;
+}
+
 /** A menu: options are [value, text]. */
 export function menu(label, options, value, onchange) {
   const select = el("select", { onchange: () => onchange(select.value) });

@@ -1,7 +1,7 @@
 // Posterior deviations of the attributions of columns through a link of one latent function (MATH 5.1, 5.2, 5.19).
 import { dot, matrixTimesMany } from "./arrays.js";
 import { gaussLegendre } from "./gauss.js";
-import { latentNodes } from "./latent_path.js";
+import { addVariances, latentNodes } from "./latent_path.js";
 import { pairMoments } from "./pair_moments.js";
 
 /** What error bars need of one latent function at a node: m, v, k, A k, and derivatives in the direction of each column. */
@@ -46,7 +46,7 @@ export function factors(H, Q, least = 1e-9) {
 export function deviations(part, c, link, x0, x, sets, count) {
   const { t, w } = gaussLegendre(count), d = x.map((value, j) => value - x0[j]);
   const points = Array.from(t, (s) => Float64Array.from(d, (step, j) => x0[j] + s * step));
-  const nodes = latentNodes(part, points).map((node) => columnNode(part, c, node, d, sets));
+  const nodes = addVariances(part, latentNodes(part, points)).map((node) => columnNode(part, c, node, d, sets));
   const E = pairMoments(link, nodes.map((node) => node.m), nodes.map((node) => node.v));
   if (E === null) return null;
   const variance = new Float64Array(sets.count);

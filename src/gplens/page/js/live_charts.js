@@ -4,7 +4,7 @@ import { numberText } from "./columns.js";
 
 /** The prediction as one column moves, with its band; grey where the data say little. */
 export function sliceChart(points, at, domain, width, label) {
-  const ends = points.flatMap((point) => [point.low, point.high]);
+  const ends = points.flatMap((point) => [point.low, point.high]), few = at.whole && points.length <= 6; // each has its own tick
   return drawn({
     width,
     height: 128,
@@ -12,7 +12,7 @@ export function sliceChart(points, at, domain, width, label) {
     marginRight: 8,
     marginTop: 6,
     marginBottom: 22,
-    x: { label: null, ticks: Math.max(2, Math.floor(width / 80)), tickFormat: at.format },
+    x: { label: null, ticks: few ? points.map((point) => point.entry) : Math.max(2, Math.floor(width / 80)), tickFormat: at.format },
     y: { label: null, ticks: 4, domain: domain ?? [Math.min(...ends), Math.max(...ends)], clamp: true, tickFormat: axisNumber },
     marks: [
       Plot.areaY(points, { x: "entry", y1: "low", y2: "high", fill: LOWERS, fillOpacity: 0.2 }),

@@ -25,7 +25,8 @@ function liveOf(content, rows) {
     return { name, setting, point: model.scaled(Float64Array.from(inputs)) };
   };
   const outputs = spec.outputs.length > 1 ? spec.outputs : [content.report.outputs ? spec.outputs[0] : content.output ?? ""];
-  return { model, outputs, baselines: spec.baselines, rowSetting, rowName, baselineOf };
+  const likeliest = (setting) => { const { values } = model.predict(model.point(setting), 0.9); return values.indexOf(Math.max(...values)); };
+  return { model, outputs, baselines: spec.baselines, rowSetting, rowName, baselineOf, likeliest };
 }
 
 function start() {
@@ -34,6 +35,7 @@ function start() {
   const columns = live ? live.model.columns : [];
   const first = firstState(live ? live.rowSetting(0) : []);
   if (live) first.baseline = live.baselines[0].id;
+  if (live && live.outputs.length > 1) first.shown = live.likeliest(first.setting);
   const allowed = {
     rows: rows.count, outputs: Math.max(rows.outputs.length, live ? live.outputs.length : 1), columns, sorts: SORTS,
     tabs: live ? ["report", "whatif"] : ["report"], baselines: [...(live ? live.baselines.map(({ id }) => id) : []), "pinned"],
@@ -62,7 +64,7 @@ function start() {
     tabs[allowed.tabs.indexOf(state.tab)].focus();
   };
   fill(document.getElementById("app"),
-    el("header", {}, el("h1", {}, el("bdi", {}, content.title)), el("nav", { role: "tablist", "aria-label": "Views", onkeydown: move }, tabs),
+    el("header", {}, el("h1", {}, el("bdi", {}, content.title)), el("nav", { role: "tablist", "aria-label": "Views", hidden: tabs.length < 2, onkeydown: move }, tabs),
       live ? null : el("p", { class: "dim", id: "why-not" }, "There are no sliders, since ", el("bdi", {}, content.why_not), ".")),
     el("main", {}, report.view, whatif ? whatif.view : null),
     el("footer", { class: "dim" }, "Written by gplens. This file asks nothing of the network."));

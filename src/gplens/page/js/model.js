@@ -14,7 +14,7 @@ const CLASS_NODES = 10; // nodes and pairs of draws for classes: while one drags
 const FEW_DRAWS = 64;
 const DRAWS = 512;
 export const AT_REST = 1e-9; // the error of attributions relative to the largest one
-export const IN_MOTION = 1e-3; // what half of the points would change; it leaves some 1e-7 where kernels are smooth
+export const IN_MOTION = 3e-3; // what half of the points would change; it leaves some 1e-5, at most 1e-3
 
 export class Model {
   constructor(spec) {
@@ -40,7 +40,12 @@ export class Model {
 
   /** Of every output the expected response with its interval; and how far the data determine the latent functions. */
   predict(x, level) {
-    const at = this.posterior.at(x), { m, v } = at;
+    return this.predictFrom(this.posterior.at(x), level);
+  }
+
+  /** The same from m, v and the prior variance of every latent function. */
+  predictFrom(at, level) {
+    const { m, v } = at;
     const z = normalQuantile((1 + level) / 2), support = this.posterior.support(at);
     if (!this.response.links) {
       const { values, sd } = this.response.spreads(m, v);
@@ -62,9 +67,9 @@ export class Model {
     return this.outcome ? this.outcome.interval(m, v, level, output) : null;
   }
 
-  /** Attributions of the columns for the outputs asked for, from one point to another. */
-  explain(x0, x, outputs, tolerance = AT_REST) {
-    const found = attribute(this, x0, x, outputs, tolerance);
+  /** Attributions of the columns for the outputs asked for, from one point to another; `first` are the nodes of x0, if known. */
+  explain(x0, x, outputs, tolerance = AT_REST, first = null) {
+    const found = attribute(this, x0, x, outputs, tolerance, first);
     return { ...found, values: found.values.map((own) => byColumn(own, this.sets)) };
   }
 

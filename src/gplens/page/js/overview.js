@@ -53,7 +53,7 @@ export function overAllRows(rows, output, width) {
 /** How many rows there are, and of how many they are a sample. */
 function rowCount(rows) {
   const [count, total] = [rows.count, rows.report.total].map((number) => number.toLocaleString("en"));
-  return count === total ? `${total} row${total === "1" ? "" : "s"}` : `${count} rows, a random sample of ${total}`;
+  return count === total ? `${total} row${total === "1" ? "" : "s"}` : `${count} rows, a sample of ${total}`;
 }
 
 /** What was explained, relative to what, how sure, how exact. */

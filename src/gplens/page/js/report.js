@@ -11,7 +11,7 @@ export function reportView(rows, state, change, { live }) {
   const list = rowPanel(rows, state, change), picked = el("section", { class: "card", id: "picked", "aria-label": "The row" });
   const overall = el("div", { class: "wide" });
   const view = el("div", { class: "report", id: "report", role: "tabpanel", "aria-labelledby": "tab-report" }, el("div", { class: "wide" }, summary(rows)),
-    list.panel, picked, overall, el("div", { class: "wide" }, baselineCheck(rows), origin(rows.report)));
+    list.panel, picked, overall, el("div", { class: "wide about" }, baselineCheck(rows), origin(rows.report)));
   let drawnFor = null;
 
   function paintPicked(width) {
@@ -34,7 +34,7 @@ export function reportView(rows, state, change, { live }) {
         converged && !converged[row] ? el("strong", {}, "This row missed the tolerance.") : null),
       el("figure", {}, waterfall(bars, start, end, width, { from: "baseline", to: "prediction" }), el("figcaption", {}, whiskers, ...key)),
       rows.report.support ? el("figure", {}, supportStrip(rows.report.support[row], width), el("figcaption", {}, `Support: 1 where the data determine the model, 0 where it is the prior's.${doubt}`)) : null,
-      live ? el("p", {}, el("button", { type: "button", onclick: () => change({ tab: "whatif", setting: live.rowSetting(row) }) }, "What if? Start from this row")) : null,
+      live ? el("p", {}, el("button", { type: "button", onclick: () => change({ tab: "whatif", setting: live.rowSetting(row), shown: live.outputs.length > 1 ? output : 0 }) }, "What if? Start from this row")) : null,
       folded("as a table", textTable("Attributions", ["feature", "attribution", ...channels, "from", "to"],
         bars.map((bar) => [bar.label, signedText(bar.value), ...bar.parts.map(signedText), bar.low === null ? "" : numberText(bar.low), bar.high === null ? "" : numberText(bar.high)]))));
   }

@@ -1,8 +1,8 @@
 // What the model predicts, as a function psi(m, v) of the marginals with its derivatives (MATH 2.1).
 import { linkOf } from "./links.js";
-import { softmaxJet } from "./softmax.js";
+import { EXACT, QUICK, softmaxJet } from "./softmax.js";
 
-/** The expected response of a specification: {count, linear, jet(m, v, outputs), links}. */
+/** The expected response of a specification: {count, linear, jet(m, v, outputs, quick), links}. */
 export function responseOf(spec, latents) {
   if (spec.type === "softmax") return softmaxResponse(latents);
   const links = Array.from({ length: latents }, (_, c) => linkOf(spec.links[spec.links.length > 1 ? c : 0]));
@@ -28,8 +28,8 @@ function softmaxResponse(latents) {
     links: null,
     linear: false,
     values: (m, v) => softmaxJet(m, v).value,
-    jet(m, v, outputs) {
-      const { value, byM, byV } = softmaxJet(m, v);
+    jet(m, v, outputs, quick) {
+      const { value, byM, byV } = softmaxJet(m, v, quick ? QUICK : EXACT);
       return outputs.map((o) => ({ value: value[o], byM: byM[o], byV: byV[o] }));
     },
     /** Probabilities and their deviations: E S_c^2 = E S_c - d E S_c / dm_c, because dS_c/df_c = S_c - S_c^2. */

@@ -49,14 +49,14 @@ export function rowPanel(rows, state, change) {
   const orders = ORDERS.filter(([key]) => (key !== "mistake" || rows.report.targets) && (key !== "unsure" || rows.report.support));
   const text = (name, label, type) => el("label", { class: "field" }, el("span", {}, label),
     el("input", { type, value: state[name], id: `filter-${name}`, step: "any", oninput: (event) => change({ [name]: event.target.value }) }));
-  const panel = el("section", { class: "card", "aria-label": "Rows" }, el("h2", {}, "Rows"),
+  const panel = el("section", { class: "card list", "aria-label": "Rows" }, el("h2", {}, "Rows"),
     el("div", { class: "fields" }, text("search", "search", "search"), menu("sort", orders, state.sort, (sort) => change({ sort })),
       text("from", "prediction from", "number"), text("to", "to", "number")),
     status, list);
 
   function paint() {
     const found = chosenRows(rows, state), { total } = rows.report;
-    const sample = total > rows.count ? ` This page carries a random sample of ${rows.count.toLocaleString("en")} of ${total.toLocaleString("en")} rows.` : "";
+    const sample = total > rows.count ? ` This page carries a sample of ${rows.count.toLocaleString("en")} of ${total.toLocaleString("en")} rows.` : "";
     status.textContent = `${found.length.toLocaleString("en")} of ${rows.count.toLocaleString("en")} rows.${sample}`;
     const lines = found.slice(0, shown).map((row) => rowButton(rows, state, row, change));
     const more = found.length > shown

@@ -14,6 +14,8 @@ export function slicePanel(model, state, level, move) {
   const panel = el("section", { class: "card wide", "aria-label": "Slices" }, el("h2", {}, "One column at a time"),
     el("p", { class: "dim" }, `The prediction with its interval as one column moves; click to move there. Grey dots: the data say little.${left > 0 ? ` The first ${MOST} columns are drawn.` : ""}`),
     el("div", { class: "slices" }, figures));
+  const probability = (p) => Math.max(0, Math.min(1, p)); // p plus and minus its deviation may leave [0, 1], the band may not
+  const within = (point) => (model.response.links ? point : { ...point, low: probability(point.low), high: probability(point.high) });
   let run = 0;
 
   /** Evaluate one column after the other, so that the page answers in between; a newer call ends an older one. */
@@ -22,7 +24,7 @@ export function slicePanel(model, state, level, move) {
     for (const { column, i } of shown) {
       await new Promise((done) => { setTimeout(done); });
       if (own !== run) return;
-      slices.push(model.slice(setting, i, sliceEntries(column), output, level));
+      slices.push(model.slice(setting, i, sliceEntries(column), output, level).map(within));
     }
     const all = slices.flat(), domain = [Math.min(...all.map((p) => p.low)), Math.max(...all.map((p) => p.high))];
     const value = model.predict(model.point(setting), level).values[output];
@@ -32,7 +34,7 @@ export function slicePanel(model, state, level, move) {
 
   function chart(column, i, points, domain, entry, value, width) {
     const label = `${column.name} from ${entryText(column, points[0].entry)} to ${entryText(column, points.at(-1).entry)}.`;
-    const at = { entry, value, format: (x) => entryText(column, x) };
+    const at = { entry, value, format: (x) => entryText(column, x), whole: column.step === 1 };
     const discrete = column.kind === "category" || column.kind === "boolean";
     const labelled = points.map((point) => ({ ...point, label: entryText(column, point.entry) }));
     const svg = discrete ? categoryChart(labelled, at, domain, width, label) : sliceChart(points, at, domain, width, label);
