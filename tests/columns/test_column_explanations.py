@@ -159,7 +159,7 @@ def test_the_text_shows_entries_as_the_table_has_them() -> None:
     assert lines["hour"].startswith(f"hour = {row['hour']} ")
     assert lines["price"].startswith(f"price = {row['price']:.6g} ")
     assert "input 0 (h2)" in repr(e[2])
-    assert "straight in the inputs of the model: logarithm of price; cos and sin of hour" in repr(e)
+    assert "straight in the inputs of the model: logarithm of price; angle (the shorter way round) of hour" in repr(e)
     shares = 100 * mixed()["place"].value_counts(normalize=True)
     for place, share in shares.items():
         assert f"{share:.3g} % {place}" in str(e.labels.baseline_text(0, 4))
