@@ -146,4 +146,4 @@ def test_support_and_channels_are_of_the_same_paths() -> None:
     assert e.support is not None
     assert e.channels is not None
     assert float(e.support.minimum.min()) > 0.8
-    torch.testing.assert_close(sum(e.channels.values.values()), e.values, rtol=0, atol=1e-6 * float(e.values.abs().max()))
+    torch.testing.assert_close(sum(e.channels.values()), e.values, rtol=0, atol=1e-6 * float(e.values.abs().max()))

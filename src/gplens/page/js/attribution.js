@@ -1,7 +1,8 @@
-// Integrated Gradients along the straight line from x0 to x: the latent functions are interpolated between Chebyshev
+// Integrated Gradients along the path from x0 to x: the latent functions are interpolated between Chebyshev
 // points, and what is sharp, the response, is integrated between them (MATH 4.19a to 4.19c).
 import { chebyshevPoints, interpolation, KRONROD } from "./gauss.js";
 import { latentNodes, pullBack } from "./latent_path.js";
+import { pathBetween } from "./round_path.js";
 
 const MOST_PANELS = 60;
 const FEW = 9, MANY = 17; // points of a panel; those of the first are among those of the second
@@ -11,16 +12,15 @@ const GRIDS = Object.fromEntries([FEW, MANY].map((count) => {
 }));
 
 /** The latent functions of all parts at the points t of the path, a list of nodes for each part. */
-function nodesAt(model, x0, d, times) {
-  const points = times.map((t) => Float64Array.from(d, (step, j) => x0[j] + t * step));
+function nodesAt(model, path, times) {
+  const points = times.map(path.at);
   return model.posterior.parts.map((part) => latentNodes(part, points, !model.response.linear));
 }
 
 /** The points of a panel: all of them new, or every other one those of a panel with fewer points. */
-function pointsOf(model, x0, d, a, b, count, before) {
-  const times = GRIDS[count].t.map((t) => a + (b - a) * t);
-  if (!before) return nodesAt(model, x0, d, times);
-  const fresh = nodesAt(model, x0, d, times.filter((_, i) => i % 2 === 1));
+function pointsOf(model, path, times, before) {
+  if (!before) return nodesAt(model, path, times);
+  const fresh = nodesAt(model, path, times.filter((_, i) => i % 2 === 1));
   return before.map((own, p) => times.map((_, i) => (i % 2 ? fresh[p][(i - 1) / 2] : own[i / 2])));
 }
 
@@ -54,29 +54,34 @@ function weightsOf(jets, matrix, rule, latents, linear) {
   return { byM, byV };
 }
 
-/** d_k sum_r (W^m_r d_k m(t_r) + W^v_r d_k v(t_r)) for each output; the weights are those of every `stride`-th point (4.19c). */
-function pulledBack(model, points, { byM, byV }, stride, d, width) {
-  const found = new Float64Array(byM.length * d.length);
-  byM.forEach((weights, o) => {
-    const out = found.subarray(o * d.length, (o + 1) * d.length);
+/**
+ * sum_r x_k'(t_r) (W^m_r d_k m(t_r) + W^v_r d_k v(t_r)) for each output; the weights are those of every `stride`-th point
+ * (4.19c).
+ */
+function pulledBack(model, points, { byM, byV }, stride, steps, width) {
+  const size = steps[0].length, found = new Float64Array(byM.length * size), slope = new Float64Array(size);
+  byM.forEach((weights, o) => weights.forEach((own, r) => {
+    const step = steps[r * stride];
+    slope.fill(0);
     let first = 0;
     model.posterior.parts.forEach((part, p) => {
       const end = first + part.latents;
-      weights.forEach((own, r) => pullBack(part, points[p][r * stride], own.subarray(first, end), byV && byV[o][r].subarray(first, end), out));
+      pullBack(part, points[p][r * stride], own.subarray(first, end), byV && byV[o][r].subarray(first, end), slope);
       first = end;
     });
-    for (let j = 0; j < d.length; j++) out[j] *= width * d[j];
-  });
+    for (let j = 0, at = o * size; j < size; j++, at++) found[at] += width * step[j] * slope[j];
+  }));
   return found;
 }
 
 /** The integral over one panel for each output, and how far it is from that with half of the points and a Gauss rule. */
-function panel(model, x0, d, outputs, a, b, count, before = null) {
-  const points = pointsOf(model, x0, d, a, b, count, before), { M, coarse } = GRIDS[count];
+function panel(model, path, outputs, a, b, count, before = null) {
+  const { t, M, coarse } = GRIDS[count], times = Array.from(t, (u) => a + (b - a) * u);
+  const points = pointsOf(model, path, times, before), steps = times.map(path.step);
   const { latents } = model.posterior, { linear } = model.response;
   const jets = M.map((row) => model.response.jet(interpolated(points, row, "m"), linear ? [] : interpolated(points, row, "v"), outputs));
-  const fine = pulledBack(model, points, weightsOf(jets, M, "w", latents, linear), 1, d, b - a);
-  const rough = pulledBack(model, points, weightsOf(jets, coarse, "gauss", latents, linear), 2, d, b - a);
+  const fine = pulledBack(model, points, weightsOf(jets, M, "w", latents, linear), 1, steps, b - a);
+  const rough = pulledBack(model, points, weightsOf(jets, coarse, "gauss", latents, linear), 2, steps, b - a);
   return { a, b, count, points, fine, difference: fine.map((value, i) => Math.abs(value - rough[i])) };
 }
 
@@ -89,10 +94,10 @@ function errorOf(part, scale) {
 }
 
 /** The panels that take the place of one: the same with more points, or its halves. */
-function refined(model, x0, d, outputs, { a, b, count, points }) {
-  if (count < MANY) return [panel(model, x0, d, outputs, a, b, MANY, points)];
+function refined(model, path, outputs, { a, b, count, points }) {
+  if (count < MANY) return [panel(model, path, outputs, a, b, MANY, points)];
   const half = (a + b) / 2;
-  return [panel(model, x0, d, outputs, a, half, MANY), panel(model, x0, d, outputs, half, b, MANY)];
+  return [panel(model, path, outputs, a, half, MANY), panel(model, path, outputs, half, b, MANY)];
 }
 
 /**
@@ -101,9 +106,9 @@ function refined(model, x0, d, outputs, { a, b, count, points }) {
  * change of the prediction.
  */
 export function attribute(model, x0, x, outputs, tolerance) {
-  const d = x.map((value, j) => value - x0[j]), still = d.every((step) => step === 0);
-  let parts = still ? [] : [panel(model, x0, d, outputs, 0, 1, FEW)], converged = true;
-  const ends = still ? [0, 0] : [0, FEW - 1], points = still ? nodesAt(model, x0, d, [0]) : parts[0].points;
+  const path = pathBetween(x0, x, model.circles), { d } = path, still = d.every((step) => step === 0);
+  let parts = still ? [] : [panel(model, path, outputs, 0, 1, FEW)], converged = true;
+  const ends = still ? [0, 0] : [0, FEW - 1], points = still ? nodesAt(model, path, [0]) : parts[0].points;
   const [start, end] = ends.map((r) => {
     const all = model.response.values(points.flatMap((nodes) => nodes[r].m), points.flatMap((nodes) => nodes[r].v));
     return outputs.map((o) => all[o]);
@@ -116,7 +121,7 @@ export function attribute(model, x0, x, outputs, tolerance) {
     converged = errors.reduce((s, e) => s + e, 0) <= tolerance * scale;
     if (converged || parts.length >= MOST_PANELS) break;
     const i = errors.indexOf(Math.max(...errors));
-    parts.splice(i, 1, ...refined(model, x0, d, outputs, parts[i]));
+    parts.splice(i, 1, ...refined(model, path, outputs, parts[i]));
   }
   const all = sums(), values = outputs.map((_, o) => all.subarray(o * d.length, (o + 1) * d.length));
   const gap = values.map((own, o) => own.reduce((s, v) => s + v, 0) - (end[o] - start[o])); // (4.4)
