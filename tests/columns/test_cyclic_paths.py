@@ -49,7 +49,9 @@ def test_attributions_are_central_differences_of_predict_in_hours(
     """x(t) = x0 + t (x - x0) in every column of the table, with the way round by hand; `predict` takes hours beyond
     24, and below 0, as any others."""
     model, change = model_of(kind), {"hour": hours, "heat": 7.0, "month": -4.0}
-    first, last = ({"hour": hour, "heat": heat, "month": month} for hour, heat, month in ((start, 12.0, 3), (end, 19.0, 11)))
+    first, last = (
+        {"hour": hour, "heat": heat, "month": month} for hour, heat, month in ((start, 12.0, 3), (end, 19.0, 11))
+    )
     e = model.explain(pandas.DataFrame([last]), baseline=pandas.DataFrame([first]), tolerance=1e-9)
     path = pandas.DataFrame({name: first[name] + NODES * step for name, step in change.items()})
     h, expected = 1e-4, []

@@ -57,7 +57,13 @@ def test_the_map_and_its_jacobian_are_those_of_autograd() -> None:
     base = gplens.Posterior.exact(RBF(torch.ones(5)), Z, Z.sin().sum(1), noise=0.1)
     curved = Arcs(5, ((3, 1), (0, 4))).process(base)
     u = x.clone().requires_grad_()
-    columns = [u[:, 0] * u[:, 4].cos(), u[:, 3] * u[:, 1].sin(), u[:, 2], u[:, 3] * u[:, 1].cos(), u[:, 0] * u[:, 4].sin()]
+    columns = [
+        u[:, 0] * u[:, 4].cos(),
+        u[:, 3] * u[:, 1].sin(),
+        u[:, 2],
+        u[:, 3] * u[:, 1].cos(),
+        u[:, 0] * u[:, 4].sin(),
+    ]
     mapped = torch.stack(columns, dim=1)
     torch.testing.assert_close(curved.phi(x), mapped.detach())
     k = (-(mapped[:, None] - Z).square().sum(2) / 2).exp()

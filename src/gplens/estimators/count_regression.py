@@ -63,7 +63,9 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         w = torch.ones_like(counts) if table.weights is None else table.weights
         typical = float(((w * counts).sum() + 0.5) / w.sum())
         start = float(np.log(typical))
-        return Problem(counts, LogNegativeBinomial(START), lambda y: _sites(y, typical), mean=start, weights=table.weights)
+        return Problem(
+            counts, LogNegativeBinomial(START), lambda y: _sites(y, typical), mean=start, weights=table.weights
+        )
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """E y = exp(m + v/2); and, if asked for, the standard deviation of y."""

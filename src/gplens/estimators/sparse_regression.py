@@ -67,7 +67,8 @@ def fit_sparse_regression(
             checkpoint.remove()
     assert at.Z is not None
     stopped = ascent.stopped if slack < WORTH or ascent.stopped != CONVERGED else FEW_POINTS
-    noise = calibrated_noise(problem, rows, at, structure, q, seed)
+    tight = stopped == CONVERGED  # then the noise is that of the evidence, as in an exact model
+    noise = at.log_noise if tight else calibrated_noise(problem, rows, at, structure, q, seed)
     summary: dict[str, Any] = {"inference": "sparse", "inducing_points": at.Z.shape[1], "seed": seed}
     summary |= {"optimizer": "L-BFGS", "steps": ascent.steps, "evaluations": watch.evaluations}
     summary |= {"stopped": reason(ascent.stopped, "evidence"), "held_back": None if stopped == CONVERGED else stopped}

@@ -1,4 +1,4 @@
-"""Paths that go round: pairs of inputs (cos, sin) in polar coordinates, in which the arc of a circle is straight (MATH 1.13)."""
+"""Paths that go round: pairs of inputs (cos, sin) in polar coordinates, in which an arc is straight (MATH 1.13)."""
 
 from dataclasses import dataclass
 from math import pi

@@ -1,4 +1,4 @@
-"""Error bars along smooth curves: a posterior at the nodes of a curve, and the kernel between any two of them (MATH 1.12)."""
+"""Error bars along smooth curves: a posterior at nodes of a curve, and the kernel between two of them (MATH 1.12)."""
 
 from dataclasses import dataclass
 from functools import cached_property
