@@ -207,7 +207,7 @@ def plain_svgp(table: Table) -> Callable[[], Measured]:
 
 
 def ours_in_five_seconds(table: Table) -> Callable[[], Measured] | None:
-    """For the larger tables, in about as much time as the other Gaussian processes take, most of them for 1,000 rows."""
+    """For the larger tables, in about the time that other Gaussian processes take, most for 1,000 rows."""
     return ours(table, budget=5.0) if len(table.y) > 3000 else None
 
 
