@@ -11,10 +11,10 @@ from torch import Tensor
 from gplens.estimators.fitting import QUIET, Fit, Problem, Settings, fit_by_minibatches
 from gplens.estimators.host_objects import noise_object, solved_sparse
 from gplens.estimators.linear_rivals import compare_sparse
-from gplens.estimators.stated_noise import calibrated_noise
 from gplens.estimators.parameters import Design
 from gplens.estimators.quasi_newton import JITTER, checkpoint_of, maximise_evidence, reason, start_of, structure_of
 from gplens.estimators.scaling import Scaling, noise_in_table_units
+from gplens.estimators.stated_noise import calibrated_noise
 from gplens.estimators.training.ascent import ALL_STEPS, CONVERGED, Ascent
 from gplens.estimators.training.checkpoint import Checkpoint, State
 from gplens.estimators.training.climb import FEW_POINTS, LOOSE, WORTH, Climb, further_points
