@@ -65,10 +65,23 @@ def test_numbers_have_integrated_central_differences_of_predict() -> None:
     np.testing.assert_allclose(e.values[0], expected, atol=1e-6)
 
 
+def round_path(start: np.ndarray, end: np.ndarray, cosines: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Points at the nodes and their derivatives: radius and angle of a cosine and the sine behind it, as a complex
+    number, change at constant speeds."""
+    points, speed = start + NODES[:, None] * (end - start), np.tile(end - start, (len(NODES), 1))
+    for i in cosines:
+        a, b = (complex(row[i], row[i + 1]) for row in (start, end))
+        turn, radius = np.angle(b / a), abs(a) + NODES * (abs(b) - abs(a))
+        z = radius * np.exp(1j * (np.angle(a) + NODES * turn))
+        rate = z * ((abs(b) - abs(a)) / radius + 1j * turn)
+        points[:, i], points[:, i + 1], speed[:, i], speed[:, i + 1] = z.real, z.imag, rate.real, rate.imag
+    return torch.from_numpy(points), torch.from_numpy(speed)
+
+
 @pytest.mark.parametrize("baseline", ["row", "mean"])
 def test_columns_of_several_inputs_have_the_sum_over_them(baseline: str) -> None:
-    """Central differences of GPyTorch's own prediction in every input of the model, integrated along a straight line
-    of inputs and added up by hand."""
+    """Central differences of GPyTorch's own prediction in every input of the model, integrated along the path of the
+    inputs, straight or round, and added up by hand."""
     model, frame = fitted("exact"), mixed()
     given = frame.iloc[3] if baseline == "row" else gplens.baselines.Mean(frame)
     e = model.explain(NEW[:1], baseline=given, tolerance=1e-9)
@@ -82,12 +95,12 @@ def test_columns_of_several_inputs_have_the_sum_over_them(baseline: str) -> None
             return model.model_(points).mean
 
     attributions, h = torch.zeros(len(end)).double(), 1e-4
+    points, speed = round_path(start.numpy(), end.numpy(), [i for i, name in enumerate(plan.inputs) if "cos(" in name])
     for k in range(len(end)):
         step = torch.zeros_like(end)
         step[k] = h
-        points = start + torch.from_numpy(NODES)[:, None] * (end - start)
         slope = (mean(points + step) - mean(points - step)) / (2 * h)
-        attributions[k] = (end - start)[k] * (torch.from_numpy(WEIGHTS) * slope).sum()
+        attributions[k] = (torch.from_numpy(WEIGHTS) * speed[:, k] * slope).sum()
     blocks = {name: [i for i, label in enumerate(plan.inputs) if name in label] for name in NEW.columns}
     assert [len(block) for block in blocks.values()] == [1, 1, 2, 2, 3, 1, 7, 0]
     expected = [float(attributions[block].sum()) for block in blocks.values()]
@@ -98,9 +111,10 @@ def test_the_deviation_of_a_column_is_that_of_the_sum() -> None:
     """(5.19), from the covariances of all inputs, as the model without its columns has them. The correlations matter:
     without them the deviations would be others by more than the tolerance."""
     model, frame = fitted("exact"), mixed()
-    e = model.explain(NEW[:2], baseline=frame.iloc[3], uncertainty=gplens.Full())
+    rows = NEW[:2].assign(hour=frame["hour"].iloc[3], sold=frame["sold"].iloc[3])  # paths that are straight in inputs
+    e = model.explain(rows, baseline=frame.iloc[3], uncertainty=gplens.Full())
     plan = model.columns_
-    X, x0 = (torch.from_numpy(plan.encode(plan.raw(rows, "X"))) for rows in (NEW[:2], frame[3:4]))
+    X, x0 = (torch.from_numpy(plan.encode(plan.raw(table, "X"))) for table in (rows, frame[3:4]))
     inner = gplens.explain(model.model_, X, baseline=x0[0], likelihood=model.likelihood_, uncertainty=gplens.Full())
     assert inner.covariance is not None
     assert e.covariance is not None
@@ -109,13 +123,13 @@ def test_the_deviation_of_a_column_is_that_of_the_sum() -> None:
         add[list(block), k] = 1
     expected = add.T @ inner.covariance @ add
     torch.testing.assert_close(e.covariance, expected, rtol=SAME, atol=SAME * float(expected.max()))
-    std = model.explain(NEW[:2], baseline=frame.iloc[3], uncertainty=gplens.Diagonal()).std
+    std = model.explain(rows, baseline=frame.iloc[3], uncertainty=gplens.Diagonal()).std
     deviations = expected.diagonal(dim1=1, dim2=2).sqrt()
     torch.testing.assert_close(std, deviations, rtol=SAME, atol=SAME * float(deviations.max()))
     alone = (inner.covariance.diagonal(dim1=1, dim2=2) @ add).sqrt()
     assert float(((alone - deviations) / deviations.clamp(min=1e-9)).abs().max()) > 20 * SAME
     grouped = model.explain(
-        NEW[:2], baseline=frame.iloc[3], uncertainty=gplens.Diagonal(), groups={"where": ["place", "area"]}
+        rows, baseline=frame.iloc[3], uncertainty=gplens.Diagonal(), groups={"where": ["place", "area"]}
     )
     both = expected[:, [0, 4]][:, :, [0, 4]].sum((1, 2)).sqrt()
     assert grouped.std is not None
@@ -159,7 +173,7 @@ def test_the_text_shows_entries_as_the_table_has_them() -> None:
     assert lines["hour"].startswith(f"hour = {row['hour']} ")
     assert lines["price"].startswith(f"price = {row['price']:.6g} ")
     assert "input 0 (h2)" in repr(e[2])
-    assert "straight in the inputs of the model: logarithm of price; cos and sin of hour" in repr(e)
+    assert "straight in the inputs of the model: logarithm of price; angle (the shorter way round) of hour" in repr(e)
     shares = 100 * mixed()["place"].value_counts(normalize=True)
     for place, share in shares.items():
         assert f"{share:.3g} % {place}" in str(e.labels.baseline_text(0, 4))

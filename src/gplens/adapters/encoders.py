@@ -64,6 +64,11 @@ class Encoder(ABC):
         return any(len(block) != 1 for block in self.blocks)
 
     @property
+    def arcs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of inputs that are (cos, sin) of an angle, along which paths go the shorter way round (MATH 1.13)."""
+        return ()
+
+    @property
     @abstractmethod
     def path(self) -> str | None:
         """What a path is straight in, as a sentence; None if that is the columns of the table."""

@@ -13,6 +13,7 @@ from gplens.baselines import Baseline, as_baseline
 from gplens.explanation.declared_categories import Categories, category_texts, declared_blocks, with_blocks
 from gplens.explanation.original_columns import sets_of
 from gplens.explanation.selection import group_columns
+from gplens.processes.arcs import Arcs, Ends
 
 
 @final
@@ -35,6 +36,10 @@ class Given:
     categories: Categories | None
     declared: list[list[int]]
     """Blocks of inputs that the user says are categories."""
+    arcs: Arcs | None
+    """The inputs that paths go round with; None if all paths are straight in the inputs."""
+    ends: Ends
+    """Inputs and baselines in the coordinates in which paths are straight."""
 
     @staticmethod
     def read(
@@ -59,7 +64,9 @@ class Given:
         else:
             for rows in (table.values, baselines.flatten(0, 1)):
                 category_texts(names, names, categories, rows)
-        return Given(table, original, encoder, baseline, baselines, names, groups, grouped, categories, declared)
+        arcs, ends = _coordinates(encoder, table.values, baselines)
+        parts = (table, original, encoder, baseline, baselines, names, groups, grouped, categories, declared)
+        return Given(*parts, arcs, ends)
 
     @property
     def X(self) -> Float[Tensor, "b d"]:
@@ -84,8 +91,20 @@ class Given:
         return list(self.grouped.values()) if self.sets is None and self.grouped is not None else self.sets
 
     def first(self, done: int) -> tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]:
-        """The first inputs, and their baselines."""
-        return self.X[:done], self.baselines if len(self.baselines) == 1 else self.baselines[:done]
+        """The first inputs, and their baselines, in the coordinates in which paths are straight."""
+        X, baselines = self.ends
+        return X[:done], baselines if len(baselines) == 1 else baselines[:done]
+
+
+def _coordinates(
+    encoder: Encoder | None, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
+) -> tuple[Arcs | None, Ends]:
+    """Radius and angle in the place of (cos, sin) where some path goes round; else the inputs themselves."""
+    if encoder is None or not encoder.arcs:
+        return None, (X, baselines)
+    arcs = Arcs(X.shape[1], encoder.arcs)
+    ends = arcs.ends(X, baselines)
+    return (None, (X, baselines)) if ends is None else (arcs, ends)
 
 
 def _default_baseline(model: Any) -> Baseline | None:

@@ -43,7 +43,7 @@ class Outcome:
         """Do the work. Ctrl-C leaves what is there by then."""
         work = Work(posed.question, rule, posed.request, posed.sets, Background(given.baseline.weights, given.summed))
         with showing(len(given.X), progress) as advance:
-            answer = work.run(given.X, given.baselines, advance)
+            answer = work.run(*given.ends, advance)
         at, spread, trust, channels = given.first(answer.done), answer.spread, None, None
         try:
             if posed.joint is not None and spread is not None and answer.interrupt is None:

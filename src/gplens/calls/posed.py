@@ -1,7 +1,7 @@
 """What a call asks of a model: the target and its outputs, the tolerance, error bars, channels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from gplens.adapters.numbers import as_float
@@ -70,7 +70,9 @@ class Posed:
         process, expectation = bind_target(target, likelihood, reading.process, reading.draws, reading.model)
         names = _output_names(likelihood, expectation, process.latents)
         question, output_names = _question(process, expectation, names, outputs, tolerance)
-        question = switching(question, live.switches, given.X, given.baselines, given.inputs)
+        if given.arcs is not None:
+            question = replace(question, process=given.arcs.process(question.process))
+        question = switching(question, live.switches, *given.ends, given.inputs)
         if channels is None:
             channels = reading.acquisition is not None and reading.remark is None
         if channels:

@@ -56,7 +56,7 @@ class DateTime(Scalar):
     origin: float | int | None = field(default=None, repr=False)
     """The origin of the trend in seconds since 1970; None is the first date of the training table."""
     families: ClassVar[tuple[str, ...]] = ("date", "datetime")
-    straight: ClassVar[str | None] = "days and cycles"
+    straight: ClassVar[str | None] = "days and angles (the shorter way round)"
 
     def __post_init__(self) -> None:
         parts = self.parts
@@ -83,6 +83,9 @@ class DateTime(Scalar):
             sets.append(tuple(range(count, count + size)))
             count += size
         return tuple(sets)
+
+    def arcs(self) -> tuple[tuple[int, int], ...]:
+        return tuple((members[0], members[1]) for members in self.sharing() if len(members) == 2)
 
     def forward(self, x: Numbers) -> Numbers:
         trend = ((x - (self.origin or 0.0)) / DAY)[:, None]

@@ -56,6 +56,10 @@ class ColumnPlan(Encoder):
         sets = [(start, members) for start, column in self._starts() for members in column.sharing]
         return tuple(tuple(start + i for i in members) for start, members in sets)
 
+    @property
+    def arcs(self) -> tuple[tuple[int, int], ...]:
+        return tuple((start + i, start + j) for start, column in self._starts() for i, j in column.arcs)
+
     def _starts(self) -> Iterator[tuple[int, Column]]:
         """Each column with the number of its first input."""
         start = 0

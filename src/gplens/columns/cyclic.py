@@ -12,6 +12,8 @@ from gplens.columns.scalar import Scalar
 
 DAY = 86400.0
 """Seconds."""
+SHORTER_ARC = "angle (the shorter way round)"
+"""What paths are straight in."""
 
 
 def circle(turns: Numbers) -> Numbers:
@@ -37,7 +39,7 @@ class Cyclic(Scalar):
 
     period: float | int
     families: ClassVar[tuple[str, ...]] = ("number", "duration")
-    straight: ClassVar[str | None] = "cos and sin"
+    straight: ClassVar[str | None] = SHORTER_ARC
 
     def __post_init__(self) -> None:
         period = as_float(self.period)
@@ -48,6 +50,9 @@ class Cyclic(Scalar):
         return (f"cos({name})", f"sin({name})")
 
     def sharing(self) -> tuple[tuple[int, ...], ...]:
+        return ((0, 1),)
+
+    def arcs(self) -> tuple[tuple[int, int], ...]:
         return ((0, 1),)
 
     def forward(self, x: Numbers) -> Numbers:
@@ -72,12 +77,15 @@ class Time(Scalar):
     """
 
     families: ClassVar[tuple[str, ...]] = ("time",)
-    straight: ClassVar[str | None] = "cos and sin"
+    straight: ClassVar[str | None] = SHORTER_ARC
 
     def inputs(self, name: str) -> tuple[str, ...]:
         return (f"cos({name})", f"sin({name})")
 
     def sharing(self) -> tuple[tuple[int, ...], ...]:
+        return ((0, 1),)
+
+    def arcs(self) -> tuple[tuple[int, int], ...]:
         return ((0, 1),)
 
     def forward(self, x: Numbers) -> Numbers:

@@ -34,6 +34,11 @@ class Column(ABC):
         """What a path is straight in, as a phrase before "of" and names of columns; None for the column itself."""
 
     @property
+    def arcs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of the inputs that are (cos, sin) of an angle, along which paths go round."""
+        return ()
+
+    @property
     @abstractmethod
     def description(self) -> str:
         """What is done with the column, in a line."""

@@ -42,6 +42,10 @@ class Scalar(Kind):
         """The inputs, in sets that share one scale."""
         return ((0,),)
 
+    def arcs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of the inputs that are (cos, sin) of an angle."""
+        return ()
+
     def check(self, x: Numbers) -> int | None:
         """The first row whose number has no inputs; None if all have."""
         return None
@@ -84,6 +88,10 @@ class ScalarColumn(Column):
     def sharing(self) -> tuple[tuple[int, ...], ...]:
         sets = self.kind.sharing()
         return sets if self.fill is None else (*sets, (len(self.inputs) - 1,))
+
+    @property
+    def arcs(self) -> tuple[tuple[int, int], ...]:
+        return self.kind.arcs()
 
     @property
     def straight(self) -> str | None:

@@ -12,19 +12,24 @@ from sklearn.metrics import d2_tweedie_score
 from torch import Tensor
 
 from gplens.estimators.base import GPEstimator
+from gplens.estimators.dispersion import log_negative_binomial, with_dispersion
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, Settings, fit_by_minibatches
-from gplens.estimators.likelihoods import LogPoisson
+from gplens.estimators.likelihoods import LogNegativeBinomial
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import TrainingTable, check_counts, read_training
 
 NODES = 64
 """Gauss-Hermite nodes of the predictive density."""
+START = 10.0
+"""The size of the negative binomial at the start of a fit."""
 
 
 @final
 class GPCountRegressor(RegressorMixin, GPEstimator):
-    """y ~ Poisson(exp f(x)), by sparse variational inference.
+    """y ~ negative binomial with the mean exp f(x), by sparse variational inference; Poisson where counts vary no more.
+
+    With r = exp f, Var[y|f] = r + dispersion r^2; `training_summary_["dispersion"]` says how much, zero for Poisson.
 
     Args:
         kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
@@ -48,10 +53,8 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
         table = read_training(self, X, y, sample_weight, numeric=True)
         problem, (design, scaling) = self._pose(table), self._design(table)
-        # Counts vary more than Poisson's. The maximum of the bound is then too smooth a function with too large a
-        # variance; minibatches, which stop early, predict new rows better.
         fit = fit_by_minibatches(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
-        self._finish_fit(fit, table)
+        self._finish_fit(with_dispersion(fit, design, table.X, problem.y, table.weights), table)
         return self
 
     def _pose(self, table: TrainingTable) -> Problem:
@@ -60,7 +63,9 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         w = torch.ones_like(counts) if table.weights is None else table.weights
         typical = float(((w * counts).sum() + 0.5) / w.sum())
         start = float(np.log(typical))
-        return Problem(counts, LogPoisson(), lambda y: _sites(y, typical), mean=start, weights=table.weights)
+        return Problem(
+            counts, LogNegativeBinomial(START), lambda y: _sites(y, typical), mean=start, weights=table.weights
+        )
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """E y = exp(m + v/2); and, if asked for, the standard deviation of y."""
@@ -74,6 +79,9 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         """log P(y|x) of each row, by Gauss-Hermite over f."""
         m, v = (tensor[:, 0] for tensor in self._marginals(self._read(X)))
         counts = torch.as_tensor(np.array(y, dtype=np.float64))[:, None]
+        if isinstance(self.likelihood_, LogNegativeBinomial):
+            size = self.likelihood_.size
+            return log_expectation(lambda f: log_negative_binomial(counts, f, size), m, v, NODES).numpy()
         return log_expectation(lambda f: counts * f - f.exp() - torch.lgamma(counts + 1), m, v, NODES).numpy()
 
 

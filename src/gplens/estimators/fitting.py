@@ -10,7 +10,7 @@ import torch
 from gpytorch.constraints import GreaterThan
 from gpytorch.kernels import ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood, Likelihood
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean, share_lengthscales
@@ -151,13 +151,18 @@ def _kernel(design: Design, X: Float[Tensor, "n d"], variance: float, kernels: i
     return kernel
 
 
-def _split(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> tuple[Data, Sites]:
-    """Rows to train on and rows to hold out; none are held out where a step uses the whole table."""
-    training, n = design.training or Training(), len(X)
+def held_out(design: Design, n: int) -> tuple[Int[Tensor, " h"], Int[Tensor, " k"]]:
+    """The rows that a fit by minibatches holds out, and those that it learns from."""
+    training = design.training or Training()
     stopping = training.stopping
     count = 0 if stopping is None or n <= training.batch else round(stopping.fraction * n)
     order = torch.randperm(n, generator=generator_of(design.seed, HELD_OUT)) if count else torch.arange(n)
-    held, kept = order[:count], order[count:].sort().values
+    return order[:count], order[count:].sort().values
+
+
+def _split(design: Design, problem: Problem, X: Float[Tensor, "n d"]) -> tuple[Data, Sites]:
+    """Rows to train on and rows to hold out; none are held out where a step uses the whole table."""
+    held, kept = held_out(design, len(X))
     y, sites = problem.y.to(X.dtype), problem.sites(problem.y[kept])
     if problem.weights is None:
         return Data(X[kept], y[kept], X[held], y[held]), sites

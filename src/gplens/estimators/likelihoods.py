@@ -8,7 +8,7 @@ from gpytorch.likelihoods import PoissonLikelihood
 from gpytorch.likelihoods.likelihood import _OneDimensionalLikelihood
 from jaxtyping import Float
 from torch import Tensor
-from torch.distributions import Bernoulli, Normal, Poisson
+from torch.distributions import Bernoulli, NegativeBinomial, Normal, Poisson
 
 from gplens.adapters.gpytorch.likelihoods import tail_of
 from gplens.adapters.reading import read_likelihood
@@ -28,6 +28,31 @@ class LogPoisson(PoissonLikelihood):
         """y m - exp(m + v/2) - log y!, exactly."""
         m, v = input.mean, input.variance
         return observations * m - torch.exp(m + v / 2) - torch.lgamma(observations + 1)
+
+
+@final
+class LogNegativeBinomial(_OneDimensionalLikelihood):
+    """y ~ negative binomial with the mean exp f and the variance exp f + exp(2f) / size."""
+
+    def __init__(self, size: float) -> None:
+        super().__init__()
+        self.log_size = torch.nn.Parameter(torch.tensor(log(size), dtype=torch.float64))
+
+    @property
+    def size(self) -> float:
+        """The number that the variance divides exp(2f) by."""
+        return float(self.log_size.detach().exp())
+
+    def forward(self, function_samples: Tensor, *args: object, **kwargs: object) -> NegativeBinomial:
+        return NegativeBinomial(self.log_size.exp(), logits=function_samples - self.log_size)
+
+    def expected_log_prob(self, observations: Tensor, input: Any, *args: object, **kwargs: object) -> Tensor:
+        """E log p(y|f) by Gauss-Hermite: only log(size + exp f) is no polynomial of f."""
+        m, v, size = input.mean, input.variance, self.log_size.exp()
+        odds = lambda f: torch.nn.functional.softplus(f - self.log_size)  # noqa: E731
+        y, joint = observations, self.quadrature(odds, torch.distributions.Normal(m, v.sqrt()))
+        constant = torch.lgamma(y + size) - torch.lgamma(y + 1) - torch.lgamma(size)
+        return constant + y * (m - self.log_size) - (y + size) * joint
 
 
 @final

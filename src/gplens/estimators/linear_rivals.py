@@ -67,13 +67,25 @@ def compare_sparse(
     """
     if (parts := _parts(problem, len(rows), seed)) is None:
         return {}
-    held, used = parts
+    marginals = held_marginals(problem, rows, at, structure, q, seed)
+    assert marginals is not None
+    held, m, v = marginals
+    return _verdict(problem, rows, held, parts[1], _density(problem, at, held, m, v, seed))
+
+
+def held_marginals(
+    problem: Problem, rows: Float[Tensor, "n d"], at: Hyperparameters, structure: Structure, q: Solution, seed: int
+) -> tuple[Int[Tensor, " h"], Float[Tensor, "c h"], Float[Tensor, "c h"]] | None:
+    """Held-out rows, with mean and variance of the latent functions there without their sites  (6.9)."""
+    if (parts := _parts(problem, len(rows), seed)) is None:
+        return None
+    held, _ = parts
     with torch.no_grad():
         block, sites = features_at(at, structure, rows[held]), q.sites.of_rows(held)
         P = q.P - (block.phi * sites.w[..., None]).mT @ block.phi
         h = q.h - (block.phi.mT @ (sites.linear - sites.w * block.mu)[..., None])[..., 0]
         m, v = gaussian_of(h, P)[0].marginals(block)
-    return _verdict(problem, rows, held, used, _density(problem, at, held, m, v, seed))
+    return held, m, v
 
 
 def _parts(problem: Problem, n: int, seed: int) -> tuple[Int[Tensor, " h"], Int[Tensor, " u"]] | None:

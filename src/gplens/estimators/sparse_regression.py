@@ -14,6 +14,7 @@ from gplens.estimators.linear_rivals import compare_sparse
 from gplens.estimators.parameters import Design
 from gplens.estimators.quasi_newton import JITTER, checkpoint_of, maximise_evidence, reason, start_of, structure_of
 from gplens.estimators.scaling import Scaling, noise_in_table_units
+from gplens.estimators.stated_noise import calibrated_noise
 from gplens.estimators.training.ascent import ALL_STEPS, CONVERGED, Ascent
 from gplens.estimators.training.checkpoint import Checkpoint, State
 from gplens.estimators.training.climb import FEW_POINTS, LOOSE, WORTH, Climb, further_points
@@ -22,7 +23,7 @@ from gplens.estimators.training.evidence import log_evidence
 from gplens.estimators.training.fit_sizes import GaussianPlan, Plan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
-from gplens.estimators.training.rows import PLACEMENTS, SUBSET, generator_of
+from gplens.estimators.training.rows import LARGE, PLACEMENTS, SUBSET, generator_of
 from gplens.estimators.weights import Weights
 
 QUICK = 500
@@ -42,8 +43,12 @@ def fit_sparse_regression(
     """
     if design.training is not None:
         return fit_by_minibatches(design, problem, X, scaling, settings)
-    began, rows, seed = perf_counter(), scaling.apply(X), design.seed
-    structure, plan = _structure(design, rows), GaussianPlan.of(len(X), design.inducing_points, settings.budget)
+    began, seed = perf_counter(), design.seed
+    plan = GaussianPlan.of(len(X), design.inducing_points, settings.budget)
+    if plan.used < len(X):
+        problem, X = _part(design, problem, X, plan.used)
+    rows = scaling.apply(X)
+    structure = _structure(design, rows)
     whole = CollapsedBound(structure, rows, problem.y, problem.weights)
     with Watch(settings.budget, began, settings.show) as watch:
         checkpoint = checkpoint_of(design, problem, rows, settings)
@@ -62,13 +67,22 @@ def fit_sparse_regression(
             checkpoint.remove()
     assert at.Z is not None
     stopped = ascent.stopped if slack < WORTH or ascent.stopped != CONVERGED else FEW_POINTS
+    tight = stopped == CONVERGED  # then the noise is that of the evidence, as in an exact model
+    noise = at.log_noise if tight else calibrated_noise(problem, rows, at, structure, q, seed)
     summary: dict[str, Any] = {"inference": "sparse", "inducing_points": at.Z.shape[1], "seed": seed}
     summary |= {"optimizer": "L-BFGS", "steps": ascent.steps, "evaluations": watch.evaluations}
     summary |= {"stopped": reason(ascent.stopped, "evidence"), "held_back": None if stopped == CONVERGED else stopped}
-    summary |= {"hyperparameter_rows": plan.rows, "elbo_per_row": q.value, **verdict}
-    likelihood = noise_in_table_units(noise_object(at), problem.scale)
+    summary |= {"hyperparameter_rows": plan.rows, "rows_used": plan.used, "elbo_per_row": q.value, **verdict}
+    likelihood = noise_in_table_units(noise_object(replace(at, log_noise=noise)), problem.scale)
     fitted = solved_sparse(design, problem, structure, at, q, scaling)
     return Fit(fitted, likelihood, {**summary, "seconds": perf_counter() - began})
+
+
+def _part(design: Design, problem: Problem, X: Float[Tensor, "n d"], count: int) -> tuple[Problem, Tensor]:
+    """A random part of the rows."""
+    part = torch.randperm(len(X), generator=generator_of(design.seed, LARGE))[:count].sort().values
+    weights = None if problem.weights is None else problem.weights[part]
+    return replace(problem, y=problem.y[part], weights=weights), X[part]
 
 
 def _structure(design: Design, rows: Float[Tensor, "n d"]) -> Structure:

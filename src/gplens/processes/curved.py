@@ -9,9 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.lines.pairs import NodeMarginals, Pairs
+from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 from gplens.processes.crossings import slowed
+from gplens.processes.curved_pairs import CurveNodes, curve_pairs, curve_split_pairs, posterior_of
 from gplens.processes.process import Marginals, Process, Sources
 from gplens.processes.smooth_map import Jet, SmoothMap
 
@@ -72,6 +73,22 @@ class Curved(Process):
         return self.base.length(Line(start, d, d.new_zeros(len(d), 0))).unflatten(0, (-1, CHORDS)).sum(1)
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
+        """Of a posterior and a map without kinks what is fitted at every node; of others the base at every pair."""
+        if (x := self._nodes(left, latent)) is None:
+            return self._pairs(left, right, latent)
+        y = x if right is left else self._nodes(right, latent)
+        assert y is not None
+        return curve_pairs(x, y)
+
+    def split_pairs(self, line: Line, latent: int) -> SplitPairs:
+        nodes = self._nodes(line, latent)
+        return super().split_pairs(line, latent) if nodes is None else curve_split_pairs(nodes)
+
+    def _nodes(self, line: Line, latent: int) -> CurveNodes | None:
+        inner = posterior_of(self.base, latent) if self.phi.levels is None else None
+        return None if inner is None else CurveNodes(self, *inner, line)
+
+    def _pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """The base at every pair of nodes, on the line between them; the chain rule, once for every derivative.
 
         Nodes are slowed down at kinks, where gradients jump: t = tau(s), and gradients times tau'(s)  (5.18).

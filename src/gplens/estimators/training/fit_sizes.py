@@ -24,6 +24,8 @@ MOST_POINTS = 1024
 """Inducing points of regression, the most without a number from the user: more make explanations slow."""
 SOLVE = 1.5e-10
 """Seconds to compute q(u) of n rows and m inducing points, over n m^2."""
+ROWS_PER_POINT = 100
+"""Rows for each inducing point that q(u) is computed from, at least."""
 FEWEST = 2000
 """Rows that hyperparameters are learnt from, if there are so many, however small the budget."""
 FIXED = 128
@@ -70,14 +72,21 @@ class GaussianPlan:
 
     rows: int
     points: int
+    used: int
+    """The rows that q(u) is computed from: all of them, or, in very large tables, a random part."""
 
     @staticmethod
     def of(rows: int, points: int | None, budget: float | None) -> "GaussianPlan":
-        """A third of the budget for the evidence of some rows, a quarter for q(u) of all of them."""
+        """A third of the budget for the evidence of some rows, a quarter for q(u) of at least 100 rows for each point.
+
+        Where the quarter is not enough for all rows, more points with fewer rows predict better than the reverse.
+        """
         seconds = NOMINAL if budget is None else budget
-        affordable = int((seconds / 4 / (SOLVE * rows)) ** 0.5)
+        balanced = int((seconds / 4 / (SOLVE * ROWS_PER_POINT)) ** (1 / 3))
+        affordable = max(balanced, int((seconds / 4 / (SOLVE * rows)) ** 0.5))
         most = max(FIXED, min(MOST_POINTS, affordable)) if points is None else points
-        return GaussianPlan(min(rows, most_exact_rows(seconds / 3)), min(rows, most))
+        used = max(ROWS_PER_POINT * most, int(seconds / 4 / (SOLVE * most**2)))
+        return GaussianPlan(min(rows, most_exact_rows(seconds / 3)), min(rows, most), min(rows, used))
 
 
 def _affordable(m: int, latents: int | None, seconds: float) -> int:

@@ -25,6 +25,8 @@ SUBSET = 2**32 - 4
 """The stream for the choice of the rows that hyperparameters are learnt from."""
 RIVALS = 2**32 - 5
 """The stream for the rows on which a linear model is compared, and for its predictive draws."""
+LARGE = 2**32 - 7
+"""The part of a very large table that is looked at."""
 
 CLUSTERED = 20_000
 """The most rows that k-means looks at."""

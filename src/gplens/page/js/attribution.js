@@ -1,7 +1,8 @@
-// Integrated Gradients along the straight line from x0 to x: the latent functions are interpolated between Chebyshev
+// Integrated Gradients along the path from x0 to x: the latent functions are interpolated between Chebyshev
 // points, and what is sharp, the response, is integrated between them (MATH 4.19a to 4.19c).
 import { chebyshevPoints, interpolation, KRONROD } from "./gauss.js";
 import { addVariances, latentNodes, marginalsOf, pullBack } from "./latent_path.js";
+import { pathBetween } from "./round_path.js";
 
 const MOST_PANELS = 60;
 // Points of a panel for m, and which of them serve for v, whose product with A is what a point costs. Those of a level are among
@@ -15,14 +16,19 @@ const LAST = LEVELS.length - 1;
 const FINE = 1e-5; // tolerances below it begin at the second level; those above it are of a drag
 
 /** The latent functions of all parts at the points t of the path, a list of nodes for each part. */
-function nodesAt(model, { x0, d }, times) {
-  const points = times.map((t) => Float64Array.from(d, (step, j) => x0[j] + t * step));
+function nodesAt(model, path, times) {
+  const points = times.map(path.at);
   return model.posterior.parts.map((part) => latentNodes(part, points));
+}
+
+/** The points t of a panel on the whole path. */
+function timesOf(a, b, t) {
+  return Array.from(t, (s) => a + (b - a) * s);
 }
 
 /** The nodes of a panel for each part; those of the path's beginning and of a panel with fewer points are not evaluated again. */
 function pointsOf(model, path, a, b, { t, every }, before) {
-  const held = before ? before[0].length : a === 0 && path.first ? 1 : 0, times = t.map((s) => a + (b - a) * s);
+  const held = before ? before[0].length : a === 0 && path.first ? 1 : 0, times = timesOf(a, b, t);
   const stale = (i) => held === times.length || (held === 1 ? i === 0 : held > 1 && i % 2 === 0);
   const fresh = nodesAt(model, path, times.filter((_, i) => !stale(i)));
   return model.posterior.parts.map((part, p) => {
@@ -57,28 +63,31 @@ function weightsOf(jets, matrix, rule, of, latents) {
   return W;
 }
 
-/** d_k sum_r (W^m_r d_k m(t_r) + W^v_r d_k v(t_r)) for each output (4.19c). */
-function pulledBack(model, points, jets, { m, v, rule, stride }, every, d, width) {
-  const { latents, parts } = model.posterior, byM = weightsOf(jets, m, rule, "byM", latents);
-  const byV = model.response.linear ? null : weightsOf(jets, v, rule, "byV", latents), found = new Float64Array(byM.length * d.length);
-  byM.forEach((weights, o) => {
-    const out = found.subarray(o * d.length, (o + 1) * d.length);
+/** sum_r x_k'(t_r) (W^m_r d_k m(t_r) + W^v_r d_k v(t_r)) for each output (4.19c). */
+function pulledBack(model, points, jets, { m, v, rule, stride }, every, steps, width) {
+  const { latents, parts } = model.posterior, byM = weightsOf(jets, m, rule, "byM", latents), size = steps[0].length;
+  const byV = model.response.linear ? null : weightsOf(jets, v, rule, "byV", latents);
+  const found = new Float64Array(byM.length * size), slope = new Float64Array(size);
+  byM.forEach((weights, o) => weights.forEach((W, r) => {
+    const step = steps[r * stride];
+    slope.fill(0);
     let first = 0;
     parts.forEach((part, p) => {
-      const end = first + part.latents, own = (W) => W.subarray(first, end);
-      weights.forEach((W, r) => pullBack(part, points[p][r * stride], own(W), byV && r % every === 0 ? own(byV[o][r / every]) : null, out));
+      const end = first + part.latents, own = (numbers) => numbers.subarray(first, end);
+      pullBack(part, points[p][r * stride], own(W), byV && r % every === 0 ? own(byV[o][r / every]) : null, slope);
       first = end;
     });
-    for (let j = 0; j < d.length; j++) out[j] *= width * d[j];
-  });
+    for (let j = 0, at = o * size; j < size; j++, at++) found[at] += width * step[j] * slope[j];
+  }));
   return found;
 }
 
 /** The integral over one panel for each output, and how far it is from that with half of the points and a Gauss rule. */
 function panel(model, path, outputs, a, b, level, before = null) {
   const { count, every, fine, rough } = LEVELS[level], points = pointsOf(model, path, a, b, LEVELS[level], before), { linear } = model.response;
+  const steps = timesOf(a, b, LEVELS[level].t).map(path.step);
   const jets = fine.m.map((row, q) => model.response.jet(interpolated(points, row, "m", 1), linear ? [] : interpolated(points, fine.v[q], "v", every), outputs, path.quick));
-  const [sum, other] = [fine, rough].map((sums) => pulledBack(model, points, jets, sums, every, path.d, b - a));
+  const [sum, other] = [fine, rough].map((sums) => pulledBack(model, points, jets, sums, every, steps, b - a));
   return { a, b, level, count, points, sum, difference: sum.map((value, i) => Math.abs(value - other[i])) };
 }
 
@@ -105,7 +114,8 @@ function refined(model, path, outputs, { a, b, level, points }) {
  * prior variances at x.
  */
 export function attribute(model, x0, x, outputs, tolerance, first = null) {
-  const d = x.map((value, j) => value - x0[j]), still = d.every((step) => step === 0), path = { x0, d, first, quick: tolerance > FINE };
+  const path = { ...pathBetween(x0, x, model.circles), first, quick: tolerance > FINE };
+  const { d } = path, still = d.every((step) => step === 0);
   let parts = still ? [] : [panel(model, path, outputs, 0, 1, path.quick ? 0 : 1)], converged = true;
   const points = still ? first?.map((node) => [node]) ?? nodesAt(model, path, [0]) : parts[0].points;
   const ends = [points.map((nodes) => nodes[0]), points.map((nodes) => nodes.at(-1))];

@@ -15,8 +15,8 @@ function normalDraw(i, axis) {
 }
 
 /** One logit along the path: nodes, and factors of the covariance of its values, continued to its derivatives. */
-function logitAlong(part, c, shared, d, sets, moved) {
-  const nodes = shared.nodes.map((node) => columnNode(part, c, node, d, sets)), Q = nodes.length;
+function logitAlong(part, c, shared, steps, sets, moved) {
+  const nodes = shared.nodes.map((node, q) => columnNode(part, c, node, steps[q], sets)), Q = nodes.length;
   const F = nodes.map(() => new Float64Array(Q)), D = moved.map(() => nodes.map(() => new Float64Array(Q)));
   for (let q = 0; q < Q; q++) {
     for (let p = 0; p <= q; p++) {
@@ -45,12 +45,12 @@ function logitAlong(part, c, shared, d, sets, moved) {
 }
 
 /** All logits along the path. */
-function logitsAlong(parts, x0, d, sets, t, moved) {
-  const points = Array.from(t, (s) => Float64Array.from(d, (step, j) => x0[j] + s * step));
+function logitsAlong(parts, path, sets, t, moved) {
+  const points = Array.from(t, path.at), steps = Array.from(t, path.step);
   return parts.flatMap((part) => {
-    const pairs = points.map((a, q) => points.slice(0, q + 1).map((b) => part.kernel.pair(a, b, d, sets)));
+    const pairs = points.map((a, q) => points.slice(0, q + 1).map((b, p) => part.kernel.pair(a, b, steps[q], steps[p], sets)));
     const shared = { nodes: addVariances(part, latentNodes(part, points)), pairs };
-    return part.beta.map((_, c) => logitAlong(part, c, shared, d, sets, moved));
+    return part.beta.map((_, c) => logitAlong(part, c, shared, steps, sets, moved));
   });
 }
 
@@ -59,9 +59,9 @@ function logitsAlong(parts, x0, d, sets, t, moved) {
  * at the nodes. The outer moments are averages over `draws` quasi-random ones and their mirror images; the inner ones
  * are those of Gaussian derivatives given f, and exact.
  */
-export function classDeviations(parts, output, x0, x, sets, count, draws) {
-  const rule = gaussLegendre(count), d = x.map((value, j) => value - x0[j]), moved = movedColumns(d, sets), width = moved.length;
-  const logits = logitsAlong(parts, x0, d, sets, rule.t, moved);
+export function classDeviations(parts, output, path, sets, count, draws) {
+  const rule = gaussLegendre(count), moved = movedColumns(path.d, sets), width = moved.length;
+  const logits = logitsAlong(parts, path, sets, rule.t, moved);
   const first = new Float64Array(width), square = new Float64Array(width), slopes = logits.map(() => new Float64Array(count));
   const f = logits.map(() => new Float64Array(count)), sums = new Float64Array(width);
   const shifts = logits.map(({ nodes }) => moved.map((S) => Float64Array.from(nodes, (node) => node.mk[S])));

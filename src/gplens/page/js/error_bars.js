@@ -43,10 +43,9 @@ export function factors(H, Q, least = 1e-9) {
  * Nodes are those of a Gauss rule. The kernel between two nodes has a ridge where they meet if it is a Matern kernel:
  * its part of the linear case is integrated on both sides of the ridge.
  */
-export function deviations(part, c, link, x0, x, sets, count) {
-  const { t, w } = gaussLegendre(count), d = x.map((value, j) => value - x0[j]);
-  const points = Array.from(t, (s) => Float64Array.from(d, (step, j) => x0[j] + s * step));
-  const nodes = addVariances(part, latentNodes(part, points)).map((node) => columnNode(part, c, node, d, sets));
+export function deviations(part, c, link, path, sets, count) {
+  const { t, w } = gaussLegendre(count), points = Array.from(t, path.at), steps = Array.from(t, path.step);
+  const nodes = addVariances(part, latentNodes(part, points)).map((node, q) => columnNode(part, c, node, steps[q], sets));
   const E = pairMoments(link, nodes.map((node) => node.m), nodes.map((node) => node.v));
   if (E === null) return null;
   const variance = new Float64Array(sets.count);
@@ -54,7 +53,7 @@ export function deviations(part, c, link, x0, x, sets, count) {
   const slopes = nodes.map((node) => link.moments(node.m, node.v));
   for (let q = 0; q < count; q++) {
     for (let p = 0; p <= q; p++) {
-      const a = nodes[q], b = nodes[p], prior = part.kernel.pair(a.x, b.x, d, sets);
+      const a = nodes[q], b = nodes[p], prior = part.kernel.pair(a.x, b.x, steps[q], steps[p], sets);
       const cov = q === p ? a.v : prior.k - dot(a.k, b.Ak), e = E(q, p, cov), weight = w[q] * w[p] * (q === p ? 1 : 2);
       H[q][p] = H[p][q] = w[q] * w[p] * e.E11;
       for (let S = 0; S < sets.count; S++) {
@@ -70,16 +69,16 @@ export function deviations(part, c, link, x0, x, sets, count) {
       }
     }
   }
-  if (link.linear) addPrior(variance, part, x0, d, sets, count, link.scale * link.scale);
-  subtractFitted(variance, part.A[c], nodes, factors(H, count), movedColumns(d, sets));
+  if (link.linear) addPrior(variance, part, path, sets, count, link.scale * link.scale);
+  subtractFitted(variance, part.A[c], nodes, factors(H, count), movedColumns(path.d, sets));
   return variance.map((value) => Math.sqrt(Math.max(value, 0)));
 }
 
 /** int int d_S d_S' k over the triangle s < t, twice: no ridge inside. */
-function addPrior(variance, part, x0, d, sets, count, factor) {
-  const { t, w } = gaussLegendre(2 * count), at = (s) => x0.map((value, j) => value + s * d[j]);
+function addPrior(variance, part, { at, step }, sets, count, factor) {
+  const { t, w } = gaussLegendre(2 * count);
   t.forEach((s, q) => t.forEach((u, p) => {
-    const { both } = part.kernel.pair(at(s), at(s * u), d, sets);
+    const { both } = part.kernel.pair(at(s), at(s * u), step(s), step(s * u), sets);
     for (let S = 0; S < sets.count; S++) variance[S] += 2 * factor * w[q] * w[p] * s * both[S];
   }));
 }

@@ -31,8 +31,8 @@ function scaled(kernel, c) {
       if (g) inner.forEach((v, j) => { g[j] += c * v; });
       return c * value;
     },
-    pair(x, y, d_, sets) {
-      const p = kernel.pair(x, y, d_, sets);
+    pair(x, y, dx, dy, sets) {
+      const p = kernel.pair(x, y, dx, dy, sets);
       return { k: c * p.k, left: times(p.left), right: times(p.right), both: times(p.both) };
     },
   };
@@ -49,8 +49,8 @@ function summed(a, b, n, d) {
       if (G) for (let m = 0; m < G.length; m++) G[m] += G2[m];
     },
     diagonal: (x, g) => a.diagonal(x, g) + b.diagonal(x, g),
-    pair(x, y, d_, sets) {
-      const p = a.pair(x, y, d_, sets), q = b.pair(x, y, d_, sets);
+    pair(x, y, dx, dy, sets) {
+      const p = a.pair(x, y, dx, dy, sets), q = b.pair(x, y, dx, dy, sets);
       return { k: p.k + q.k, left: plus(p.left, q.left), right: plus(p.right, q.right), both: plus(p.both, q.both) };
     },
   };
@@ -75,8 +75,8 @@ function multiplied(a, b, n, d) {
       if (g) for (let j = 0; j < g.length; j++) g[j] += ga[j] * vb + gb[j] * va;
       return va * vb;
     },
-    pair(x, y, d_, sets) {
-      const p = a.pair(x, y, d_, sets), q = b.pair(x, y, d_, sets);
+    pair(x, y, dx, dy, sets) {
+      const p = a.pair(x, y, dx, dy, sets), q = b.pair(x, y, dx, dy, sets);
       return {
         k: p.k * q.k,
         left: p.left.map((v, S) => v * q.k + p.k * q.left[S]),

@@ -1,7 +1,7 @@
 // Simple kernels beside fixed support points Z. Every kernel has
 //   at(x, k, G)        k(x, Z) into k and, unless G is null, d_j k(x, z_n) into G[j n + ...]
 //   diagonal(x, g)     k(x, x); adds nothing to g, its gradient, unless it varies
-//   pair(x, y, d, set) k(x, y) with its derivatives along the directions d_S of the columns (MATH 5.19)
+//   pair(x, y, dx, dy, sets)  k(x, y) with its derivatives along the directions of the columns at x and at y (MATH 5.19)
 import { profileOf } from "./profiles.js";
 
 /** Which features a kernel sees: all, or the listed ones. */
@@ -33,21 +33,22 @@ export function stationary(spec, Z, n, d) {
       for (let m = 0; m < n; m++) k[m] = h(k[m]);
     },
     diagonal: () => 1,
-    pair(x, y, d_, sets) {
+    pair(x, y, dx, dy, sets) {
       let r2 = 0;
-      const along = new Float64Array(sets.count), norm = new Float64Array(sets.count);
+      const [atX, atY, norm] = [0, 1, 2].map(() => new Float64Array(sets.count));
       for (let i = 0; i < dims.length; i++) {
         const j = dims[i], s2 = inverse[i] * inverse[i], e = x[j] - y[j], S = sets.of[j];
         r2 += e * e * s2;
-        along[S] += d_[j] * e * s2;
-        norm[S] += d_[j] * d_[j] * s2;
+        atX[S] += dx[j] * e * s2;
+        atY[S] += dy[j] * e * s2;
+        norm[S] += dx[j] * dy[j] * s2;
       }
       const rise = 2 * slope(r2), curve = r2 > 0 ? bend(r2) / r2 : 0;
       return {
         k: h(r2),
-        left: along.map((a) => rise * a),
-        right: along.map((a) => -rise * a),
-        both: along.map((a, S) => -rise * norm[S] - curve * a * a), // (5.12a)
+        left: atX.map((a) => rise * a),
+        right: atY.map((a) => -rise * a),
+        both: atX.map((a, S) => -rise * norm[S] - curve * a * atY[S]), // (5.12a)
       };
     },
   };
@@ -82,15 +83,15 @@ export function dotProduct(spec, Z, n, d) {
       if (g) for (let i = 0; i < dims.length; i++) g[dims[i]] += 2 * slope(s) * a[i] * x[dims[i]];
       return h(s);
     },
-    pair(x, y, d_, sets) {
+    pair(x, y, dx, dy, sets) {
       let s = 0;
       const [left, right, norm] = [0, 1, 2].map(() => new Float64Array(sets.count));
       for (let i = 0; i < dims.length; i++) {
         const j = dims[i], S = sets.of[j];
         s += a[i] * x[j] * y[j];
-        left[S] += d_[j] * a[i] * y[j];
-        right[S] += d_[j] * a[i] * x[j];
-        norm[S] += d_[j] * d_[j] * a[i];
+        left[S] += dx[j] * a[i] * y[j];
+        right[S] += dy[j] * a[i] * x[j];
+        norm[S] += dx[j] * dy[j] * a[i];
       }
       const both = norm.map((v, S) => slope(s) * v + bend(s) * left[S] * right[S]); // (5.12b)
       return { k: h(s), left: left.map((v) => slope(s) * v), right: right.map((v) => slope(s) * v), both };
@@ -121,18 +122,20 @@ export function periodic(spec, Z, n, d) {
       }
     },
     diagonal: () => 1,
-    pair(x, y, d_, sets) {
+    pair(x, y, dx, dy, sets) {
       let exponent = 0;
-      const D = new Float64Array(sets.count), curve = new Float64Array(sets.count);
+      const [atX, atY, curve] = [0, 1, 2].map(() => new Float64Array(sets.count));
       for (let i = 0; i < dims.length; i++) {
         const j = dims[i], angle = rate[i] * (x[j] - y[j]), S = sets.of[j];
         exponent += (Math.cos(angle) - 1) * inverse[i];
-        D[S] += d_[j] * rate[i] * inverse[i] * Math.sin(angle);
-        curve[S] += d_[j] * d_[j] * rate[i] * rate[i] * inverse[i] * Math.cos(angle);
+        const bent = rate[i] * inverse[i] * Math.sin(angle);
+        atX[S] += dx[j] * bent;
+        atY[S] += dy[j] * bent;
+        curve[S] += dx[j] * dy[j] * rate[i] * rate[i] * inverse[i] * Math.cos(angle);
       }
       const k = Math.exp(exponent);
-      const both = D.map((v, S) => k * (curve[S] - v * v)); // (5.12c)
-      return { k, left: D.map((v) => -k * v), right: D.map((v) => k * v), both };
+      const both = atX.map((v, S) => k * (curve[S] - v * atY[S])); // (5.12c)
+      return { k, left: atX.map((v) => -k * v), right: atY.map((v) => k * v), both };
     },
   };
 }
@@ -143,6 +146,6 @@ export function constantKernel(spec) {
   return {
     at(x, k, G) { k.fill(spec.variance); if (G) G.fill(0); },
     diagonal: () => spec.variance,
-    pair: (x, y, d_, sets) => ({ k: spec.variance, left: zeros(sets), right: zeros(sets), both: zeros(sets) }),
+    pair: (x, y, dx, dy, sets) => ({ k: spec.variance, left: zeros(sets), right: zeros(sets), both: zeros(sets) }),
   };
 }

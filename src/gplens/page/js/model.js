@@ -6,6 +6,7 @@ import { deviations } from "./error_bars.js";
 import { outcomeOf } from "./outcomes.js";
 import { Posterior } from "./posterior.js";
 import { responseOf } from "./response.js";
+import { circlesOf, pathBetween } from "./round_path.js";
 import { normalQuantile } from "./special.js";
 
 const NODES = 16;
@@ -27,6 +28,7 @@ export class Model {
     this.shift = spec.shift;
     const of = this.columns.flatMap((column, i) => new Array(column.inputs).fill(i));
     this.sets = { of, count: this.columns.length };
+    this.circles = circlesOf(this.columns, this.rate, this.shift);
   }
 
   /** A setting of the columns as the point at which kernels are evaluated. */
@@ -75,13 +77,14 @@ export class Model {
 
   /** Deviations of the attributions of one output, and the change that more nodes would make; null if not known. */
   bars(x0, x, output, count = NODES) {
+    const path = pathBetween(x0, x, this.circles);
     if (!this.response.links) {
       const few = count <= NODES;
-      return classDeviations(this.posterior.parts, output, x0, x, this.sets, few ? CLASS_NODES : NODES, few ? FEW_DRAWS : DRAWS);
+      return classDeviations(this.posterior.parts, output, path, this.sets, few ? CLASS_NODES : NODES, few ? FEW_DRAWS : DRAWS);
     }
     let c = output, part = null;
     for (part of this.posterior.parts) { if (c < part.latents) break; c -= part.latents; }
-    return deviations(part, c, this.response.links[output], x0, x, this.sets, count);
+    return deviations(part, c, this.response.links[output], path, this.sets, count);
   }
 
   /** The same with more nodes, for when nobody drags. */
