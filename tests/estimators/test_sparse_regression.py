@@ -95,7 +95,9 @@ def test_targets_that_say_nothing_have_the_predictions_of_an_exact_model(y: np.n
 def test_sizes_follow_the_budget() -> None:
     assert GaussianPlan.of(10**5, None, None).points == 1000
     assert GaussianPlan.of(10**5, None, 600.0).points == 1024
-    assert GaussianPlan.of(10**6, None, None).points == 316
-    assert GaussianPlan.of(200, None, None) == GaussianPlan(200, 200)
+    largest = GaussianPlan.of(10**6, None, None)
+    assert largest.points == 999
+    assert largest.used >= 100 * largest.points
+    assert GaussianPlan.of(200, None, None) == GaussianPlan(200, 200, 200)
     assert GaussianPlan.of(10**5, 50, None).points == 50
     assert GaussianPlan.of(10**5, None, 10.0).rows < GaussianPlan.of(10**5, None, 60.0).rows == 2071

@@ -108,10 +108,10 @@ class CurveNodes:
 
         def by_both(full: bool) -> Float[Tensor, "b q p d *d"]:
             G = inner.by_both(True)
-            e = G.shape[-1]
+            e, d = G.shape[-1], self.line.d.shape[1]
             half = self.jet.back(G.permute(0, 1, 2, 4, 3).reshape(b * q, p * e, e)).view(b, q, p, e, -1)
             half = half.permute(0, 2, 1, 4, 3).reshape(b * p, -1, e)  # (b p, q d, e)
-            matrix = other.jet.back(half).view(b, p, q, X.shape[2], -1).transpose(1, 2)
+            matrix = other.jet.back(half).view(b, p, q, d, d).transpose(1, 2)
             return matrix if full else matrix.diagonal(dim1=3, dim2=4)
 
         return Between(inner.values, lambda: to_left(inner.by_x), lambda: to_right(inner.by_y), by_both)

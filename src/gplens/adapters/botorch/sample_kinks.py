@@ -31,6 +31,8 @@ def _improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
     """The improvement of each sample over the best one; and, of a logarithm, the largest of them."""
     if not (hasattr(acquisition, "best_f") or hasattr(acquisition, "compute_best_f")):
         return None
+    if getattr(acquisition, "X_pending", None) is not None:
+        return None  # samples at a candidate alone would replace those at the candidate and the pending points
     zero = (torch.zeros(1, dtype=torch.float64),) * improvements(acquisition, x[:1]).shape[1]
     if not isinstance(acquisition, LogImprovementMCAcquisitionFunction):
         return Levels(lambda x: improvements(acquisition, x), zero)

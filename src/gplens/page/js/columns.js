@@ -1,7 +1,7 @@
 // From the columns of the user's table to the inputs of the model, as gplens.columns does it.
 
 const DAY = 86400;
-const TURN = 2 * Math.PI;
+export const TURN = 2 * Math.PI;
 
 function circle(turns) {
   return [Math.cos(TURN * turns), Math.sin(TURN * turns)];

@@ -1,5 +1,7 @@
 // The path from x0 to x: straight, but for pairs of inputs (cos, sin), which go the shorter way round (MATH 1.13, 1.14).
-const TURN = 2 * Math.PI, SAME_TURN = 1e-9;
+import { TURN } from "./columns.js";
+
+const SAME_TURN = 1e-9;
 
 /** The pairs of inputs of cyclic columns: where they are, and the circle that they lie on in the units of the kernel. */
 export function circlesOf(columns, rate, shift) {
