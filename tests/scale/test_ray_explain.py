@@ -10,9 +10,10 @@ from ray_processes import Cluster, check_ended, environment, gplens, is_alive, l
 from scale_tables import check_same_rows, descendants, kill_one, read_results, table, workers_below, write_files
 
 from gplens.batch import Explainer, Options
+from gplens.scale.unit_task import fingerprint_of
 
 LARGE, SMALL = 200_000, 6000
-RECIPE = Path(__file__).with_name("ray_recipe.py")
+RECIPE, FAILURES = (Path(__file__).with_name(name) for name in ("ray_recipe.py", "ray_failures.py"))
 
 
 def records_of(out: Path) -> set[str]:
@@ -113,3 +114,18 @@ def test_the_recipe_of_ray_data_and_the_threads_of_an_actor(
     assert "threads: 2 2" in run.stdout
     expected = Explainer(small_model / "model", Options(keep=("key",)))(rows)
     check_same_rows(parquet.read_table(out).sort_by("key"), expected)
+
+
+@pytest.mark.slow
+def test_another_model_and_missing_cpus_are_sentences(cluster: Cluster, small_model: Path, tmp_path: Path) -> None:
+    """A worker whose model folder is not the driver's, and one for which there are never enough CPUs."""
+    model, data = small_model / "model", write_files(tmp_path / "data", table(100), files=1, group=50)
+    words = [sys.executable, str(FAILURES), str(model), str(data), str(tmp_path / "out"), cluster.address]
+    run = subprocess.run(words, env=cluster.environment(), capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    another, waiting = [line for line in run.stdout.splitlines() if "Error" in line]
+    assert another.startswith("ValueError")
+    assert fingerprint_of(model)[:12] in another
+    assert "0" * 12 in another
+    assert waiting.startswith("TimeoutError")
+    assert "1000" in waiting
