@@ -19,6 +19,7 @@ from gplens.targets import Latent
 from seeds import fresh_seed
 
 Vector = NDArray[np.float64]
+pytestmark = pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")  # 1e-13 is more than it may reach
 ROUNDING = 1e-11
 """Of the adaptive quadrature, relative to the sum of |beta|."""
 
