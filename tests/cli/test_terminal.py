@@ -67,6 +67,7 @@ def check_same(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["data.parquet", "model", "out.parquet", "whole.parquet"]
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if another test loaded it: the child is replaced
 def test_ctrl_c_on_a_terminal_says_how_to_go_on_and_a_kill_loses_nothing(place: Path) -> None:
     """Progress in rows per second, Ctrl-C, `--resume`, SIGKILL, `--resume`: the same file as an undisturbed run."""
     master, slave = pty.openpty()

@@ -1,5 +1,7 @@
 """gplens.captum beside captum.attr.IntegratedGradients: the same arguments, shapes, tuples, signs, and metrics."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -126,6 +128,22 @@ def test_captums_noise_tunnel_takes_it() -> None:
     torch.manual_seed(0)
     smooth = NoiseTunnel(ours()).attribute(X, nt_type="smoothgrad", nt_samples=2, stdevs=1e-6)
     torch.testing.assert_close(smooth, ours().attribute(X), rtol=1e-3, atol=1e-4)
+
+
+def test_captums_noise_tunnel_takes_it_without_the_check_of_types() -> None:
+    """The check of these tests wraps every method, as NoiseTunnel expects; users do not have it."""
+    program = """
+import torch, gplens
+from captum.attr import NoiseTunnel
+from gplens.captum import GaussianProcessIntegratedGradients
+X = torch.eye(2).double()
+gp = gplens.Posterior.exact(gplens.kernels.RBF(torch.ones(2).double()), X, X[0], noise=0.1)
+ours = GaussianProcessIntegratedGradients(gp, gplens.links.Identity())
+smooth = NoiseTunnel(ours).attribute(X, nt_type="smoothgrad", nt_samples=2, stdevs=1e-9, baselines=0.0)
+print(float((smooth - ours.attribute(X, baselines=0.0)).abs().max()) < 1e-6)
+"""
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == "True", run.stderr
 
 
 def test_what_is_explained_can_be_chosen() -> None:

@@ -43,7 +43,10 @@ def with_dispersion(fit: Fit, design: Design, X: Float[Tensor, "n d"], y: Float[
     if not len(held):
         m, v, known = _without_own_site(fit.likelihood, counts, m, v, w)
         m, v, counts, w = m[known], v[known], counts[known], None if w is None else w[known]
-    size, gain = _size(counts, m, v, w)
+    if len(counts):
+        size, gain = _size(counts, m, v, w)
+    else:  # every row stands alone
+        size, gain = SIZES[1], 0.0
     better = gain > MATTERS
     likelihood = LogNegativeBinomial(size) if better else LogPoisson()
     likelihood = likelihood.double().eval().requires_grad_(False)

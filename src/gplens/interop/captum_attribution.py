@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 import torch
 from captum.attr import GradientAttribution
+from captum.log import log_usage
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -57,6 +58,7 @@ class GaussianProcessIntegratedGradients(GradientAttribution):
         X = _joined(inputs)
         return self._explain(X, X, rules.GaussLegendre(1)).prediction.to(inputs[0])
 
+    @log_usage()  # as Captum's own methods: NoiseTunnel calls attribute.__wrapped__
     def attribute(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         inputs: Tensor | tuple[Tensor, ...],
