@@ -24,15 +24,15 @@ two = (data.y == 4) | (data.y == 9)
 X, y = data.X[two].double()[:801], data.y[two][:801]
 model = GPClassifier(
     "rbf", ard=False, scaling="table", inducing_points=40, training=Training(steps=40), random_state=0, progress=False
-).fit(X[:800].numpy(), y[:800].numpy().astype(int))
+).fit(X[:-1].numpy(), y[:-1].numpy().astype(int))
 explanation = gplens.explain(
     model,
-    X[800:],
+    X[-1:],
     baseline=gplens.baselines.Zeros(),
     uncertainty=gplens.Diagonal(),
     feature_names=data.feature_names,
 )
-print(f"P(9) = {explanation.prediction[0]:.2f}, a {y[800]:.0f} was written")
+print(f"P(9) = {explanation.prediction[0]:.2f}, a {y[-1]:.0f} was written")
 
 # %%
 # On the left all attributions, on the right those of which the model is sure.
