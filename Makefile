@@ -57,9 +57,10 @@ bench-training: .venv/installed
 reproduce: .venv/installed
 	$(BIN)/gplens reproduce all --overwrite
 
-# The site, into docs/_build/html: all code of its pages runs, warnings are errors, nothing is fetched.
+# The site, into docs/_build/html: all code of its pages runs, warnings are errors, nothing is fetched. All pages are read anew
+# (-E), since the search loses the questions of pages that are not.
 docs: .venv/installed
-	OMP_NUM_THREADS=$(WORKERS) $(BIN)/python -m sphinx -n -W --keep-going -q -b html docs docs/_build/html
+	OMP_NUM_THREADS=$(WORKERS) $(BIN)/python -m sphinx -E -n -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python scripts/check_site.py
 
 format: .venv/installed
