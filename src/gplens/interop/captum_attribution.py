@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 import torch
 from captum.attr import GradientAttribution
-from captum.log import log_usage
+from captum.log import log_usage  # pyright: ignore[reportAttributeAccessIssue]
 from jaxtyping import Float, Int
 from torch import Tensor
 
