@@ -54,7 +54,7 @@ def public_names() -> dict[str, Any]:
 
 NAMES = public_names()
 NO_CLUSTER = "GPLENS_RAY_TESTS" not in os.environ and "gplens.scale.fit_dataset"
-"""The example that starts a Ray cluster, as tests/scale/test_ray.py do."""
+"""The example that starts a Ray cluster in this process; tests/scale run Ray in processes of their own."""
 
 
 def marks_of(name: str) -> list[pytest.MarkDecorator]:

@@ -26,7 +26,7 @@ RESTARTS = 3
 tenth of the tolerance."""
 FINER, CLOSER = 3, 30
 """Panels of an integral that confirms another, for each of its panels, with nodes at other places; and by how much its
-tolerance is smaller. With a tolerance that is not smaller 1 of 1,200 paths was off by more than it said."""
+tolerance is smaller. Recipe: tests/truth/test_cancelling_paths.py, which fails for rare seeds if it is not smaller."""
 NEARLY = 4.0
 """The estimated error of such a path, as a multiple of the allowed one: its last sums missed by little."""
 
