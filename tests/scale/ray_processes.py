@@ -41,6 +41,8 @@ class Cluster:
     address: str
     client: str
     """The address for Ray's client."""
+    temporary: Path
+    """The folder in which it has its folder `ray` of temporary files."""
 
     def environment(self, **further: str) -> dict[str, str]:
         return environment(**LOOPBACK, **further)
@@ -84,7 +86,7 @@ def ray_cluster(cpus: int) -> Iterator[Cluster]:
     try:
         wait_until(lambda: "Ray runtime started" in (folder / "log").read_text() or head.poll() is not None)
         assert head.poll() is None, (folder / "log").read_text()
-        yield Cluster(head.pid, f"127.0.0.1:{port}", f"ray://127.0.0.1:{client}")
+        yield Cluster(head.pid, f"127.0.0.1:{port}", f"ray://127.0.0.1:{client}", folder)
         processes = descendants(head.pid)
         assert not (elsewhere := listening_elsewhere(processes)), elsewhere
     finally:
@@ -93,6 +95,12 @@ def ray_cluster(cpus: int) -> Iterator[Cluster]:
         head.wait(ENDING)
         check_ended(processes)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def logs_of_client_servers(cluster: Cluster) -> str:
+    """What the processes wrote that serve Ray's clients."""
+    paths = sorted((cluster.temporary / "ray" / "session_latest" / "logs").glob("ray_client_server*"))
+    return "\n".join(f"{path.name}:\n{path.read_text()}" for path in paths)
 
 
 def free_port() -> int:

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 from pyarrow import parquet
-from ray_processes import Cluster, check_ended, environment, gplens, is_alive, listening_elsewhere, started, wait_until
+from ray_processes import (
+    Cluster,
+    check_ended,
+    environment,
+    gplens,
+    is_alive,
+    listening_elsewhere,
+    logs_of_client_servers,
+    started,
+    wait_until,
+)
 from scale_tables import check_same_rows, descendants, kill_one, read_results, table, workers_below, write_files
 
 from gplens.batch import Explainer, Options
@@ -90,11 +100,28 @@ def test_a_model_that_a_worker_cannot_load_is_a_sentence(cluster: Cluster, small
 
 @pytest.mark.slow
 def test_the_client_of_ray_gives_the_same_rows(cluster: Cluster, small_model: Path, tmp_path: Path) -> None:
-    """`--address ray://...`, as from a machine that does not belong to the cluster."""
+    """`--address ray://...`, as from a machine outside of the cluster, where Ray's own client can connect."""
+    connect = f"import ray; ray.init({cluster.client!r})"
+    bare = [subprocess.run([sys.executable, "-c", connect], env=cluster.environment(), check=False) for _ in range(3)]
+    if all(process.returncode for process in bare):
+        pytest.skip(f"Ray's own client cannot connect on this machine: {logs_of_client_servers(cluster)}")
     rows = table(SMALL)
     data = write_files(tmp_path / "data", rows, files=3, group=1000)
     line = ["explain", small_model / "model", data, "--out", tmp_path / "out", "--keep", "key", "--engine", "ray"]
     run = gplens(*line, "--address", cluster.client, "--workers", "2", env=cluster.environment())
+    assert run.returncode == 0, run.stderr + logs_of_client_servers(cluster)
+    got = read_results(tmp_path / "out").drop_columns(["row"])
+    check_same_rows(got, Explainer(small_model / "model", Options(keep=("key",)))(rows))
+
+
+@pytest.mark.slow
+def test_the_cluster_that_this_machine_belongs_to(cluster: Cluster, small_model: Path, tmp_path: Path) -> None:
+    """`--address auto`: Ray writes the address of the cluster into its folder of temporary files."""
+    rows = table(SMALL)
+    data = write_files(tmp_path / "data", rows, files=3, group=1000)
+    line = ["explain", small_model / "model", data, "--out", tmp_path / "out", "--keep", "key", "--engine", "ray"]
+    variables = cluster.environment(RAY_TMPDIR=str(cluster.temporary))
+    run = gplens(*line, "--address", "auto", "--workers", "2", env=variables)
     assert run.returncode == 0, run.stderr
     got = read_results(tmp_path / "out").drop_columns(["row"])
     check_same_rows(got, Explainer(small_model / "model", Options(keep=("key",)))(rows))

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow
@@ -12,6 +13,7 @@ from scale_tables import table, write_files
 
 from gplens.batch import Options
 from gplens.cli.main import main
+from gplens.scale import ray_cluster
 from gplens.scale.places import Place
 from gplens.scale.ray_engine import Ray, Worker
 from gplens.scale.unit_task import UnitTask
@@ -108,3 +110,25 @@ def test_threads_follow_the_cpus_of_a_worker(small_model: Path, tmp_path: Path) 
     finally:
         torch.set_num_threads(before)
         pyarrow.set_cpu_count(arrow)
+
+
+@pytest.mark.parametrize(("deaths", "answer"), [(0, None), (2, None), (3, "client server failed")])
+def test_a_server_of_a_client_that_dies_at_its_start(
+    deaths: int, answer: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray's proxy starts one for each client, and says so if it dies; that is tried again, and then refused."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    calls: list[str] = []
+
+    def init(address: str, **_: object) -> None:
+        calls.append(address)
+        if len(calls) <= deaths:
+            raise ConnectionError("Initialization failure from server:\nStarting Ray client server failed. See x.err")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray_cluster, "check_reachable", lambda address: None)
+    monkeypatch.setattr(ray_cluster, "PAUSE", 0.0)
+    outcome = nullcontext() if answer is None else pytest.raises(ConnectionError, match=answer)
+    with outcome, ray_cluster.connected("ray://host:1"):
+        pass
+    assert calls == ["ray://host:1"] * min(deaths + 1, 3)

@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,12 @@ OBJECTS = 100 * 2**20
 LOOPBACK = "127.0.0.1"
 CLIENT_PORT = 10001
 """Of addresses that begin with ray:// and name no port."""
+ATTEMPTS = 3
+"""Times that a cluster is asked for a server for this client alone, whose process now and then dies at its start."""
+PAUSE = 1.0
+"""Seconds before the second attempt; twice as many before the third."""
+NO_SERVER = "Starting Ray client server failed"
+"""What the proxy of a cluster then answers."""
 
 
 @contextmanager
@@ -56,7 +63,7 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
             if given == "local":
                 _start(ray, settings)
             else:
-                ray.init(given, **settings)
+                _join(ray, given, settings)
     except Exception as cause:  # Ray raises bare ones too, such as when a machine is too busy to start in time
         ray.shutdown()  # what was started already
         raise ConnectionError(_no_cluster(given, _reason(cause))) from cause
@@ -82,6 +89,24 @@ def _start(ray: Any, settings: dict[str, Any]) -> None:
         ray_constants.ENABLE_RAY_CLUSTER = before
     if (got := ray.util.get_node_ip_address()) != LOOPBACK:
         raise ConnectionError(f"expected its processes to listen on {LOOPBACK}, got {got}")
+
+
+def _join(ray: Any, address: str, settings: dict[str, Any]) -> None:
+    """Connect to a cluster that runs.
+
+    For addresses that begin with ray://, the cluster starts a process that serves this client alone. If it dies at its
+    start, the connection is tried again.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            ray.init(address, **settings)
+        except ConnectionError as cause:
+            if NO_SERVER not in str(cause) or attempt == ATTEMPTS:
+                raise
+            ray.shutdown()
+            time.sleep(PAUSE * attempt)
+        else:
+            return
 
 
 def check_reachable(address: str) -> None:
