@@ -10,9 +10,11 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
-from gplens.paths.integrand import Integrand, KeptNodes, PanelSums, Question, joined_sums
+from gplens.paths.end_targets import Targets, finished, targets_on
+from gplens.paths.integrand import Integrand, Question
 from gplens.paths.nested import NestedRule, nested_rule
 from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
+from gplens.paths.panel_sums import KeptNodes, PanelSums, joined_sums
 from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels
 from gplens.paths.path_sums import PathSums
@@ -34,6 +36,7 @@ class PathGradient(Integrand):
         x: the inputs.
         scratch: memory for large tensors, which nobody else uses at the same time.
         known: what is known of the lines; None if nothing is.
+        targets: T(x) and T(x0), if they are known.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class PathGradient(Integrand):
         x: Float[Tensor, "b d"],
         scratch: Scratch | None = None,
         known: Known | None = None,
+        targets: Targets | None = None,
     ) -> None:
         self.question, self.scratch = question, scratch or Scratch()
         self.process, self.expectation, self.outputs = question.process, question.expectation, question.outputs
@@ -53,7 +57,8 @@ class PathGradient(Integrand):
         if known is None:
             line = Line(x0, self.d, x.new_zeros(x.shape[0], 0))
             known = Known(self.process.length(line), self.process.kinks(line))
-        self._length, self._kinks, self._targets = known.length, known.kinks, known.targets
+        self._length, self._kinks = known.length, known.kinks
+        self._targets = None if targets is None else finished(self.d, *targets)
 
     @property
     def d(self) -> Float[Tensor, "b d"]:
@@ -104,16 +109,9 @@ class PathGradient(Integrand):
 
     def _targets_at_points(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
         if not self.shared:
-            return self._finished(self._target(Line.at(self.x)), self._target(Line.at(self.x0)))
-        target = self._target(Line(self.x0, self.directions, self.x.new_ones(self.directions.shape[0], 1)))
-        return self._finished(target[:-1], target[-1:])
-
-    def _finished(
-        self, end: Float[Tensor, "b o"], start: Float[Tensor, "#b o"]
-    ) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
-        """T(x) is T(x0), to the last bit, for an input that equals its baseline, however either was rounded."""
-        unmoved = (self.d == 0).all(1, keepdim=True)
-        return torch.where(unmoved, start, end), start.expand(self.rows, -1)
+            return finished(self.d, *(targets_on(self.question, Line.at(points)) for points in (self.x, self.x0)))
+        target = targets_on(self.question, Line(self.x0, self.directions, self.x.new_ones(len(self.directions), 1)))
+        return finished(self.d, target[:-1], target[-1:])
 
     @property
     def smooth(self) -> bool:
@@ -133,16 +131,17 @@ class PathGradient(Integrand):
         return self._kinks.shape[1] > self.process.cuts
 
     def take(self, rows: Int[Tensor, " k"]) -> "PathGradient":
-        start, end = self.targets()
-        known = Known(self._length[rows], self._kinks[rows], (start[rows], end[rows]))
+        end, start = self.targets()
+        known, targets = Known(self._length[rows], self._kinks[rows]), (end[rows], start[rows])
         x0 = self.x0 if self.shared else self.x0[rows]
-        return PathGradient(self.question, x0, self.x[rows], self.scratch, known)
+        return PathGradient(self.question, x0, self.x[rows], self.scratch, known, targets)
 
     def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
         """Gauss's rules for whole paths, unless kinks are known, derivatives are not, or nothing has to add up."""
         if self.process.autograd or self.expectation.accuracy == torch.inf or self._kinks.shape[1]:
             return None
-        whole = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch).run(self._length, reach)
+        paths = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch, self._targets)
+        whole = paths.run(self._length, reach)
         if bool(whole.tried.all()):
             self._targets = whole.end, whole.start
         if not bool(whole.tried.any()):
@@ -194,7 +193,3 @@ class PathGradient(Integrand):
             node_weights = NodeWeights.of(self.expectation.jet(part.marginals, self.outputs), weights[block])
             blocks.append(node_weights.sums(part.marginals, self.d[lines]))
         return torch.cat(blocks)
-
-    def _target(self, line: Line) -> Float[Tensor, "b o"]:
-        blocks = line.split(rows_in_a_block(numbers_on_a_line(self.process, 1, 1)))
-        return torch.cat([self.expectation.jet(self.process.along(b), self.outputs).value[:, :, 0] for b in blocks])
