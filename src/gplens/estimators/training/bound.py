@@ -20,6 +20,13 @@ class Features:
     """k(x,x) + jitter."""
     mu: Float[Tensor, "#c b"]
 
+    def in_parts(self, size: int) -> list[tuple[slice, "Features"]]:
+        """Parts of at most so many rows, without gradients, with the place of each."""
+        count = self.phi.shape[-2]
+        places = [slice(start, min(start + size, count)) for start in range(0, count, size)]
+        phi, prior, mu = self.phi.detach(), self.prior.detach(), self.mu.detach()
+        return [(rows, Features(phi[..., rows, :], prior[..., rows], mu[..., rows])) for rows in places]
+
 
 @final
 @dataclass(frozen=True)
