@@ -19,9 +19,9 @@ from gplens.estimators.training.rows import RIVALS, generator_of
 from gplens.estimators.training.sites import Solution, features_at, gaussian_of
 
 WIDTH = 0.2
-"""Prior deviation of the logarithm of the factor, which keeps the factors of small tables near one. Recipe: of 0.2,
-0.35 and no prior the one with the best densities of new rows, on splits of the training parts of wine and digits, of
-iris, and of made tables with three and four classes."""
+"""Prior deviation of the logarithm of the factor, which keeps the factors of small tables near one. On splits of the
+training parts of wine and digits, of iris and of three made tables, 0.2 and 0.35 are each better on three of the six;
+without a prior, 74 rows of wine lose 0.18 nats per new row against no factor at all."""
 FARTHEST = log(10)
 """The most by which the logarithm of the factor changes."""
 MOST_ROWS, DRAWS = 1000, 64
