@@ -1,9 +1,11 @@
 """BoTorch's OrthogonalAdditiveGP as an outside oracle: components of a first-order model, and their covariances."""
 
+import pytest
 import torch
-from botorch.models.additive_gp import OrthogonalAdditiveGP
 
 import gplens
+
+additive_gp = pytest.importorskip("botorch.models.additive_gp", reason="BoTorch before 0.18 lacks it")
 
 
 def test_attributions_of_a_first_order_model_are_changes_of_its_components() -> None:
@@ -11,7 +13,7 @@ def test_attributions_of_a_first_order_model_are_changes_of_its_components() -> 
     g = torch.Generator().manual_seed(0)
     X = torch.rand(14, 3, generator=g, dtype=torch.float64)
     y = torch.sin(4 * X[:, :1]) + X[:, 1:2] ** 2 - 0.3 * X[:, 2:]
-    model = OrthogonalAdditiveGP(X, (y - y.mean()) / y.std(), outcome_transform=None).eval()
+    model = additive_gp.OrthogonalAdditiveGP(X, (y - y.mean()) / y.std(), outcome_transform=None).eval()
     model.likelihood.noise = 1e-2
     ends = torch.tensor([[0.2, 0.7, 0.9], [0.8, 0.1, 0.4]], dtype=torch.float64)
     e = gplens.explain(
