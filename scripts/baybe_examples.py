@@ -5,8 +5,8 @@
 CHECKOUT is a clone of BayBE at the tag of the version that is installed. Its examples also need
 `pip install "baybe[examples]"`. They run in a copy, with fewer iterations, as in BayBE's own CI (SMOKE_TEST). Of
 campaigns that differ in nothing but their seed, the last one is explained: `explain()`, all kinds of plots, in both
-representations, and the recommender's acquisition function. The last line counts them and prints the largest gap,
-relative to the largest attribution.
+representations, and the acquisition function if one target is optimised. The last lines count them and print the
+largest gap, relative to the largest attribution, or to 1e-9 of the prediction where all experiments are the same.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import warnings
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def largest_gap(insight: Insight, explanations: tuple[Any, ...]) -> float:
             else:
                 mean = surrogate.posterior(insight.background_data).mean.flatten()
         change = (mean - mean.mean())[: len(explanation.values)]
-        size = max(float(explanation.values.abs().max()), float(np.ptp(mean.numpy())), 1e-300)
+        size = max(float(explanation.values.abs().max()), float(np.ptp(mean.numpy())), 1e-9 * float(mean.abs().max()))
         gaps.append(float((explanation.values.sum(1) - change).abs().max()) / size)
     return max(gaps)
 
@@ -87,7 +88,7 @@ def explained(campaign: Campaign) -> tuple[float, str]:
         insight = Insight.from_campaign(campaign, use_comp_rep=computational)
         rows = insight.background_data.iloc[:ROWS]
         explanations = insight.explain(rows)
-        if not all(bool(explanation.converged.all()) for explanation in explanations):
+        if not all(settled(explanation) for explanation in explanations):
             raise RuntimeError("attributions did not converge")
         gaps.append(largest_gap(insight, explanations))
         for kind in KINDS:
@@ -99,11 +100,20 @@ def explained(campaign: Campaign) -> tuple[float, str]:
     return max(gaps), acquisition(Insight.from_campaign(campaign))
 
 
+def settled(explanation: Any) -> bool:
+    """Whether attributions converged, or are nothing beside the rounding of predictions: the same experiment twice."""
+    nothing = explanation.values.abs().max() <= 1e-13 * explanation.prediction.abs().max()
+    return bool(explanation.converged.all()) or bool(nothing)
+
+
 def acquisition(insight: Insight) -> str:
-    """The gap of the explanation of a measured experiment by the acquisition function."""
-    baseline = insight.background_data.iloc[0] if insight.incumbent is None else None
-    row = insight.background_data.iloc[[-1]]
-    explanation = insight.explain_acquisition(row, baseline=baseline, tolerance=1e-4)
+    """The gap of the explanation of a measured experiment by the acquisition function.
+
+    Without that of hypervolumes: 512 samples of a front each, as BayBE draws them, take many minutes.
+    """
+    if insight.incumbent is None:
+        return "several targets"
+    explanation = insight.explain_acquisition(insight.background_data.iloc[[-1]], tolerance=1e-4)
     size = max(float(explanation.values.abs().max()), 1e-300)
     return f"{explanation.provenance.target} {float(explanation.gap.abs().max()) / size:.0e}"
 
@@ -141,20 +151,28 @@ def reports(example: Path) -> list[tuple[str, float]]:
     return [report(name, campaign) for campaign in campaigns]
 
 
+def prepare(checkout: Path) -> None:
+    """Of a process: where examples find their files, and what makes them fast."""
+    mpl.use("Agg")
+    warnings.simplefilter("ignore")
+    os.environ["SMOKE_TEST"] = "1"
+    os.chdir(checkout)
+    sys.path.append(str(checkout))
+    active_settings.parallelize_simulation_runs = False  # campaigns of other processes would not be seen
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    mpl.use("Agg")
-    os.environ["SMOKE_TEST"] = "1"
-    active_settings.parallelize_simulation_runs = False  # campaigns of other processes would not be seen
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copytree(arguments.checkout, Path(folder) / "baybe", ignore=shutil.ignore_patterns(".git")))
         shutil.rmtree(copy / "baybe")  # the installed one is explained
-        sys.path.append(str(copy))
-        with contextlib.chdir(copy):
-            results = [result for example in examples_of(copy, arguments.names) for result in reports(example)]
+        examples = examples_of(copy, arguments.names)
+        # One process after the other, each for one example, since some of them change classes of BayBE.
+        with get_context("spawn").Pool(1, prepare, (copy,), maxtasksperchild=1) as processes:
+            results = [result for some in processes.imap(reports, examples, chunksize=1) for result in some]
     gaps = [gap for state, gap in results if state == "explained"]
     refused = sum(state == "refused" for state, _ in results)
     print(f"explained {len(gaps)} of {len(results) - refused} campaigns with a Gaussian process, {refused} have none")
@@ -162,5 +180,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with warnings.catch_warnings(action="ignore"):
-        main()
+    main()

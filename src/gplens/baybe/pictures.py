@@ -5,6 +5,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
+import numpy as np
 import pandas
 
 from gplens.explanation import Explanation
@@ -107,4 +108,6 @@ def _of_shap(kind: str, explanation: Explanation, *, show: bool) -> Any:
     given = explanation.to_shap()
     if kind == "force":
         return shap.plots.force(given[0], matplotlib=True, show=show)
+    if len(given) == 1:  # which shap does not cluster
+        return shap.plots.heatmap(given, instance_order=np.zeros(1, dtype=int), show=show)
     return shap.plots.heatmap(given, show=show)
