@@ -22,7 +22,7 @@ from gplens.links import Exp
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Question
 from gplens.paths.path_rules import SIZES
-from gplens.paths.whole_sums import MARGIN, whole_sums
+from gplens.paths.whole_sums import MARGIN, WholeLines, whole_sums
 from gplens.rules import Adaptive
 
 TOLERANCE = 1e-6
@@ -36,7 +36,7 @@ def study(question: Question, x0: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Te
     d = torch.cat([x - x0, torch.zeros_like(x[:1])]) if shared else x - x0
     columns = []
     for count in SIZES:
-        sums = whole_sums(question, x0, d, count, 1.0, Scratch(), shared=shared)
+        sums = whole_sums(question, WholeLines(x0, d, last=shared), count, 1.0, Scratch())
         scale = torch.maximum((sums.end - sums.start)[:, 0].abs(), exact.abs().amax(1))
         true = (sums.values[:, 0] - exact).abs().amax(1)
         columns.append(torch.stack([true / scale, sums.error[:, 0] / scale], dim=1))

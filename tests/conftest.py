@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:  # a name of pytest since 8.4
     terminalreporter.write_line(f"Seeds that move began at GPLENS_SEED={os.environ['GPLENS_SEED']}.")
 
 

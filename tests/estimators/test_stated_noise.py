@@ -7,7 +7,7 @@ import torch
 import gplens
 from gplens.estimators import GPCountRegressor, GPRegressor, load
 from gplens.estimators.dispersion import log_negative_binomial
-from gplens.estimators.likelihoods import LogNegativeBinomial, LogPoisson
+from gplens.estimators.own_likelihoods import LogNegativeBinomial, LogPoisson
 
 CHANCE = 0.013
 """Two standard deviations of a share of 2,000 rows that is 0.9."""

@@ -214,7 +214,7 @@ KINDS = ["poisson", "negative_binomial", "laplace"]
 def test_tail_probabilities_are_those_of_python(kind: str, tmp_path: Path) -> None:
     """P(y > t) of the target `Exceeds`, and an interval of y whose ends have the tails that they should have."""
     likelihoods = gpytorch.likelihoods
-    from gplens.estimators.likelihoods import LogPoisson
+    from gplens.estimators.own_likelihoods import LogPoisson
 
     model, t = posterior(kernels.RBF(L)), [0.0, 0.7, 1.0, 4.0, 9.5]
     likelihood: Any = {

@@ -18,7 +18,7 @@ from gplens.lines.scratch import Scratch
 from gplens.links import Exp, Probit, Softmax
 from gplens.paths.integrand import Question
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, first_sizes, next_sizes, path_rule
-from gplens.paths.whole_sums import whole_sums
+from gplens.paths.whole_sums import WholeLines, whole_sums
 from gplens.rules import GaussLegendre
 
 
@@ -34,7 +34,7 @@ def question(process: Posterior) -> Question:
 
 def test_polynomials_are_interpolated_exactly() -> None:
     """(4.15) for every degree below the number of nodes; the ends are carried over as they are."""
-    rule = path_rule(9, 24, shared=False)
+    rule = path_rule(9, 24, 2)
     for degree in range(9):
         values = torch.as_tensor(legendre.legval(2 * rule.t.numpy() - 1, np.eye(9)[degree]))
         expected = legendre.legval(2 * rule.s.numpy() - 1, np.eye(9)[degree])
@@ -43,7 +43,7 @@ def test_polynomials_are_interpolated_exactly() -> None:
 
 def test_weights_are_those_of_products_with_interpolated_functions() -> None:
     """(4.16) against scipy: psi is any smooth function, the other factor a polynomial of the nodes' degree."""
-    rule = path_rule(7, 30, shared=True)
+    rule = path_rule(7, 30, 1)
     weights = (torch.exp(rule.s) @ rule.spread).unflatten(0, (MOMENTS + LAST, -1))
     for j in range(MOMENTS):
 
@@ -59,7 +59,7 @@ def test_the_moments_of_the_change_add_up(shared: bool) -> None:
     process, X = posterior(RBF), normal(generator(1), 5, 3)
     x0 = normal(generator(2), 1 if shared else 5, 3)
     d = torch.cat([X - x0, torch.zeros(1, 3).double()]) if shared else X - x0
-    sums = whole_sums(question(process), x0, d, 46, 1.0, Scratch(), shared=shared)
+    sums = whole_sums(question(process), WholeLines(x0, d, last=shared), 46, 1.0, Scratch())
     exact = explain(process, X, baseline=Rows(x0.expand(5, -1)), likelihood=Exp(), rule=GaussLegendre(64))
     scale = exact.values.abs().amax()
     assert float(sums.error.max()) < 1e-11 * scale
@@ -74,7 +74,7 @@ def test_stated_errors_are_above_true_ones_with_any_number_of_nodes(kernel: type
         exact = explain(process, X, baseline=x0[0], likelihood=Exp(), rule=GaussLegendre(200), support=False).values
         d = torch.cat([X - x0, torch.zeros(1, 3).double()])
         for count in SIZES[:6]:
-            sums = whole_sums(question(process), x0, d, count, 1.0, Scratch(), shared=True)
+            sums = whole_sums(question(process), WholeLines(x0, d, last=True), count, 1.0, Scratch())
             true = (sums.values[:, 0] - exact).abs().amax(1)
             assert (true <= sums.error[:, 0] + 1e-5 * exact.abs().amax(1)).all(), f"seed {seed}, {count} nodes"
 

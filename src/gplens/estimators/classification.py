@@ -20,7 +20,7 @@ from gplens.adapters.reading import read_host_likelihood
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import evaluate
 from gplens.estimators.fitting import Problem, Settings
-from gplens.estimators.likelihoods import Logistic
+from gplens.estimators.own_likelihoods import Logistic
 from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import TrainingTable, check_labels, read_training

@@ -15,7 +15,7 @@ from gplens.estimators.base import GPEstimator
 from gplens.estimators.dispersion import log_negative_binomial, with_dispersion
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, Settings, fit_by_minibatches
-from gplens.estimators.likelihoods import LogNegativeBinomial
+from gplens.estimators.own_likelihoods import LogNegativeBinomial
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import TrainingTable, check_counts, read_training
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Fit, held_out
-from gplens.estimators.likelihoods import LogNegativeBinomial, LogPoisson
+from gplens.estimators.own_likelihoods import LogNegativeBinomial, LogPoisson
 from gplens.estimators.parameters import Design
 from gplens.estimators.training.expected import expected_partials
 from gplens.estimators.weights import Weights

@@ -29,7 +29,7 @@ from gplens.estimators.classification import GPClassifier
 from gplens.estimators.count_regression import GPCountRegressor
 from gplens.estimators.fitting import Fit
 from gplens.estimators.gp_models import Exact, Sparse, kernel_of, prior_mean
-from gplens.estimators.likelihoods import Logistic, LogNegativeBinomial, LogPoisson, SquaredScale
+from gplens.estimators.own_likelihoods import Logistic, LogNegativeBinomial, LogPoisson, SquaredScale
 from gplens.estimators.regression import GPRegressor
 from gplens.estimators.representatives import kept_rows
 from gplens.estimators.saving import FORMAT, JSON, VERSION

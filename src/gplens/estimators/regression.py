@@ -14,7 +14,7 @@ from torch import Tensor
 from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.fitting import Problem, Settings, gaussian_noise
-from gplens.estimators.likelihoods import log_normal
+from gplens.estimators.own_likelihoods import log_normal
 from gplens.estimators.quasi_newton import fit_exactly
 from gplens.estimators.sparse_regression import fit_sparse_regression
 from gplens.estimators.training.fit_sizes import most_exact_rows

@@ -16,7 +16,7 @@ from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, Settings
-from gplens.estimators.likelihoods import SquaredScale, log_normal
+from gplens.estimators.own_likelihoods import SquaredScale, log_normal
 from gplens.estimators.quasi_newton import fit_likelihood
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import read_training

@@ -10,7 +10,7 @@ from gplens.expectations.channel_gradients import ChannelGradients
 from gplens.expectations.expectation import Channel
 from gplens.explanation.channels import Channels
 from gplens.lines.line import Line
-from gplens.paths.attribution import attribute
+from gplens.paths.attribute import attribute
 from gplens.paths.averaging import Background
 from gplens.paths.integrand import Question, Rule
 

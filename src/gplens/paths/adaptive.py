@@ -66,7 +66,7 @@ class Adaptive(Rule):
         missed = (whole.worst > limit).any(1)
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit[..., None]
         error = torch.maximum(whole.error, smallest * (whole.error > 0))
-        integral = Integral(whole.values, error, whole.nodes, ~missed)
+        integral = Integral(whole.values, error, whole.nodes, ~missed, whole.error)
         if not bool(missed.any()):
             return integral
         return integral.replaced(missed, self._on_panels(integrand.take(missed.nonzero()[:, 0]), tolerance))
@@ -89,9 +89,10 @@ class Adaptive(Rule):
         limit = allowed_error(integrand, sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit
-        least = torch.maximum(smallest, torch.maximum(gap, torch.minimum(2 * gap, limit)))
-        error = torch.maximum(sums.error, least[..., None] * (sums.error > 0))
-        return Integral(sums.values, error, sums.nodes, converged)
+        missing = torch.maximum(gap, torch.minimum(2 * gap, limit))[..., None] * (sums.error > 0)
+        estimate = torch.maximum(sums.error, missing)
+        error = torch.maximum(estimate, smallest[..., None] * (sums.error > 0))
+        return Integral(sums.values, error, sums.nodes, converged, estimate)
 
     def _confirmed(
         self,

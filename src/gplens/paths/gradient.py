@@ -9,9 +9,11 @@ from torch import Tensor
 
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
-from gplens.paths.integrand import KeptNodes, PanelSums, Question, joined_sums
+from gplens.paths.end_targets import Targets, finished, targets_on
+from gplens.paths.integrand import Question
 from gplens.paths.nested import NestedRule, nested_rule
 from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
+from gplens.paths.panel_sums import KeptNodes, PanelSums, joined_sums
 from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels
 from gplens.paths.path_sums import PathSums
@@ -32,6 +34,7 @@ class PathGradient(TargetGradient):
         x: the inputs.
         scratch: memory for large tensors, which nobody else uses at the same time.
         known: what is known of the lines; None if nothing is.
+        targets: T(x) and T(x0), if they are known.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class PathGradient(TargetGradient):
         x: Float[Tensor, "b d"],
         scratch: Scratch | None = None,
         known: Known | None = None,
+        targets: Targets | None = None,
     ) -> None:
         super().__init__(question, x0, x, scratch)
         # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
@@ -48,7 +52,7 @@ class PathGradient(TargetGradient):
         torch.sub(x, x0, out=self.directions[: x.shape[0]])
         if known is not None:
             self.known = known
-        self._targets = None if known is None else known.targets
+        self._targets = None if targets is None else finished(self.d, *targets)
 
     @property
     def d(self) -> Float[Tensor, "b d"]:
@@ -67,28 +71,22 @@ class PathGradient(TargetGradient):
 
     def _targets_at_points(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
         if not self.shared:
-            return self._finished(self._target(Line.at(self.x)), self._target(Line.at(self.x0)))
-        target = self._target(Line(self.x0, self.directions, self.x.new_ones(self.directions.shape[0], 1)))
-        return self._finished(target[:-1], target[-1:])
-
-    def _finished(
-        self, end: Float[Tensor, "b o"], start: Float[Tensor, "#b o"]
-    ) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
-        """T(x) is T(x0), to the last bit, for an input that equals its baseline, however either was rounded."""
-        unmoved = (self.d == 0).all(1, keepdim=True)
-        return torch.where(unmoved, start, end), start.expand(self.rows, -1)
+            return finished(self.d, *(targets_on(self.question, Line.at(points)) for points in (self.x, self.x0)))
+        target = targets_on(self.question, Line(self.x0, self.directions, self.x.new_ones(len(self.directions), 1)))
+        return finished(self.d, target[:-1], target[-1:])
 
     def take(self, rows: Int[Tensor, " k"]) -> "PathGradient":
-        start, end = self.targets()
-        known = Known(self.length[rows], self.kinks[rows], (start[rows], end[rows]))
+        end, start = self.targets()
+        known, targets = Known(self.length[rows], self.kinks[rows]), (end[rows], start[rows])
         x0 = self.x0 if self.shared else self.x0[rows]
-        return PathGradient(self.question, x0, self.x[rows], self.scratch, known)
+        return PathGradient(self.question, x0, self.x[rows], self.scratch, known, targets)
 
     def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
         """Gauss's rules for whole paths, unless kinks are known, derivatives are not, or nothing has to add up."""
         if self.process.autograd or self.expectation.accuracy == torch.inf or self.kinks.shape[1]:
             return None
-        whole = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch).run(self.length, reach)
+        paths = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch, self._targets)
+        whole = paths.run(self.length, reach)
         if bool(whole.tried.all()):
             self._targets = whole.end, whole.start
         if not bool(whole.tried.any()):

@@ -4,14 +4,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.expectations.expectation import Expectation
 from gplens.lines.switches import Switches
 from gplens.paths.nested import nested_rule
-from gplens.paths.panels import Panels, ratio
+from gplens.paths.panel_sums import KeptNodes, PanelSums
+from gplens.paths.panels import Panels
 from gplens.paths.path_sums import PathSums
 from gplens.processes.one_hot_process import OneHotProcess
 from gplens.processes.process import CUTS, Process
@@ -30,63 +30,6 @@ class Question:
     """Blocks of columns that paths switch at once (10.1); None if no path changes one."""
     shares: OneHotProcess | None = None
     """The latent functions of numbers and shares of categories (10.3), where they say all of the target."""
-
-
-class KeptNodes(ABC):
-    """What was computed at the nodes of panels, so that a rule with these nodes and more computes only the others."""
-
-    @abstractmethod
-    def take(self, chosen: Bool[Tensor, " s"]) -> "KeptNodes | None":
-        """Those of some panels; None if they are too few to be worth it."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class PanelSums:
-    """Integrals over panels."""
-
-    values: Float[Tensor, "s o d"]
-    error: Float[Tensor, "s o d"]
-    """The error of the lower rule if that of the rule itself may be far smaller, else the estimated error itself."""
-    missed: Float[Tensor, "s o d"] | None = None
-    """What comes on top of it, however small the error of the rule is: what pieces of panels miss (4.10)."""
-    difference: Float[Tensor, "s o"] | None = None
-    """The rule less the lower one, summed over the features, if the error is that of the lower rule."""
-    decay: Float[Tensor, "s o"] | None = None
-    """The ratio of the largest error to that of the next lower rule, if there are three rules."""
-    steep: bool = False
-    """Whether the link was integrated on pieces of a panel."""
-    kept: KeptNodes | None = None
-    """None if the nodes were too many to keep."""
-
-    @staticmethod
-    def of(sums: Float[Tensor, "s r o d"], missed: Float[Tensor, "s o"] | None, *, kinked: bool) -> "PanelSums":
-        """From the sums of a nested rule, and the part of them that pieces of panels miss."""
-        values, size = sums[:, 0], sums[:, 0].abs().amax(2, keepdim=True)
-        beside = None if missed is None else missed[..., None] * size.expand_as(values)
-        if kinked:
-            return PanelSums(values, sums[:, 1:].abs().amax(1), beside, steep=missed is not None)
-        error, decay = sums[:, 1].abs(), None
-        if sums.shape[1] > 2:
-            decay = ratio(error.amax(2), sums[:, 2].abs().amax(2))
-        return PanelSums(values, error, beside, sums[:, 1].sum(2), decay, missed is not None)
-
-
-def joined_sums(blocks: list[PanelSums]) -> PanelSums:
-    """Several sets of panels as one."""
-
-    def joined(parts: "list[Tensor | None]") -> Tensor | None:
-        known = [part for part in parts if part is not None]
-        like = [block.values if part is None else part for block, part in zip(blocks, parts, strict=True)]
-        if not known:
-            return None
-        return torch.cat([torch.zeros_like(p) if part is None else part for p, part in zip(like, parts, strict=True)])
-
-    values, error = torch.cat([block.values for block in blocks]), torch.cat([block.error for block in blocks])
-    missed, difference, decay = (
-        joined([getattr(block, name) for block in blocks]) for name in ("missed", "difference", "decay")
-    )
-    return PanelSums(values, error, missed, difference, decay, any(block.steep for block in blocks))
 
 
 class Integrand(ABC):
@@ -176,6 +119,8 @@ class Integral:
     """The number of nodes at which each path was evaluated."""
     converged: Bool[Tensor, " b"] | None
     """Whether the tolerance was met; None if the rule has no estimate."""
+    estimate: Float[Tensor, "b o d"] | None = None
+    """What the errors are estimated to be, before more is stated because such estimates may miss; None if unknown."""
 
     def replaced(self, rows: Bool[Tensor, " b"], again: "Integral") -> "Integral":
         """With some paths done again. Numbers of nodes add up."""
@@ -184,7 +129,8 @@ class Integral:
             return None if old is None or new is None else old.index_put((rows,), new)
 
         values, nodes = self.values.index_put((rows,), again.values), self.nodes.index_put((rows,), again.nodes, True)
-        return Integral(values, put(self.error, again.error), nodes, put(self.converged, again.converged))
+        converged, estimate = put(self.converged, again.converged), put(self.estimate, again.estimate)
+        return Integral(values, put(self.error, again.error), nodes, converged, estimate)
 
 
 class Rule(ABC):

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from gplens.expectations.expectation import Jet
 from gplens.lines.pull_back import Form
-from gplens.paths.integrand import KeptNodes
 from gplens.paths.nested import NestedRule
+from gplens.paths.panel_sums import KeptNodes
 from gplens.processes.process import Marginals
 
 WORTH_KEEPING = 0.25
@@ -24,8 +24,6 @@ class Known:
 
     length: Float[Tensor, " b"]
     kinks: Float[Tensor, "b k"]
-    targets: tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]] | None = None
-    """T(x) and T(x0)."""
 
 
 @final

@@ -4,7 +4,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integrand, KeptNodes, PanelSums
+from gplens.paths.integrand import Integrand
+from gplens.paths.panel_sums import KeptNodes, PanelSums
 from gplens.paths.panels import Panels, gain, ratio
 from gplens.paths.path_sums import PathSums
 

@@ -26,27 +26,27 @@ class PathPsi:
     weights: NodeWeights
     """Of m and v at the nodes of the latent functions, for all sums of the rule  (4.16)."""
     ends: Float[Tensor, "e o _"]
-    """T at t = 1, and at t = 0 if paths have baselines of their own."""
+    """T at the ends of the rule."""
     slopes: Float[Tensor, "e j o"]
     """int P_j' T  (4.17)."""
 
 
-def path_psi(question: Question, marginals: Marginals, count: int, finer: float, *, shared: bool) -> PathPsi:
+def path_psi(question: Question, marginals: Marginals, count: int, finer: float, ends: int) -> PathPsi:
     """Psi on as many nodes as each path needs; those with equally many are evaluated together."""
-    rule = path_rule(count, count, shared=shared)
-    steps = steepness(question.expectation, marginals, rule.t[: count + 1])
+    rule = path_rule(count, count, ends)
+    steps = steepness(question.expectation, marginals, rule.t[: count + min(ends, 1)])
     if steps is None:
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
     wanted = (finer * (FEWEST + PER_SLOPE * steps)).clamp(min=count)
     index = torch.bucketize(wanted, wanted.new_tensor(SIZES)).clamp(max=len(SIZES) - 1)
     least, most = (int(extreme) for extreme in index.aminmax())
     if least == most:
-        rule = path_rule(count, SIZES[most], shared=shared)
+        rule = path_rule(count, SIZES[most], ends)
         if SIZES[most] > count:
             marginals = NodeValues(*_between(marginals, rule, slice(None)))
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
     groups = [(index == size).nonzero()[:, 0] for size in range(least, most + 1)]
-    rules = [path_rule(count, SIZES[size], shared=shared) for size in range(least, most + 1)]
+    rules = [path_rule(count, SIZES[size], ends) for size in range(least, most + 1)]
     return _by_size(question, marginals, rules, groups)
 
 

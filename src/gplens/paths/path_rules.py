@@ -20,6 +20,8 @@ SIZES = (7, 9, 12, 15, 19, 24, 30, 37, 46, 58, 73, 92)
 FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
 """Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
 1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
+END = (1.0, 0.0)
+"""Where inputs and baselines are on a path."""
 FIXED = 0.4
 """The part of these nodes that every tolerance needs; the rest grows with the number of digits."""
 LEAST, MOST = 1.25, 2.5
@@ -29,10 +31,7 @@ LEAST, MOST = 1.25, 2.5
 @final
 @dataclass(frozen=True, eq=False)
 class PathRule:
-    """Gauss's nodes on [0, 1] for latent functions, and as many or more for psi, both followed by the ends of the path.
-
-    The ends are t = 1, and t = 0 if paths have baselines of their own.
-    """
+    """Gauss's nodes on [0, 1] for latent functions, and as many or more for psi, both followed by ends of the path."""
 
     t: Float[Tensor, " q"]
     """The nodes of the latent functions."""
@@ -41,7 +40,7 @@ class PathRule:
     s: Float[Tensor, " p"]
     """The nodes of psi."""
     ends: int
-    """How many ends follow: one, or two for paths with baselines of their own."""
+    """How many ends follow: none, t = 1, or t = 1 and t = 0."""
     between: Float[Tensor, "q p"]
     """From values at the nodes of latent functions to those at the nodes of psi: M' of (4.15)."""
     spread: Float[Tensor, "p lq"]
@@ -52,27 +51,26 @@ class PathRule:
 
 
 @cache
-def path_rule(count: int, psi: int, *, shared: bool) -> PathRule:
-    """The rule of so many nodes; `shared` if all paths begin at one baseline, which is then evaluated once."""
+def path_rule(count: int, psi: int, ends: int) -> PathRule:
+    """The rule of so many nodes and ends."""
     (x, w), (y, u) = legendre.leggauss(count), legendre.leggauss(psi)
-    ends = [1.0] if shared else [1.0, 0.0]
     every = np.arange(count)
     M = legendre.legvander(y, count - 1) @ ((every[:, None] + 0.5) * legendre.legvander(x, count - 1).T * w)
     degrees = [*range(MOMENTS), count - 1, count - 2]
     scale = np.array([1.0] * MOMENTS + [2 * j + 1 for j in degrees[MOMENTS:]])
     P = scale * legendre.legvander(y, count - 1)[:, degrees] * u[:, None] / 2
-    spread = np.pad(P[:, :, None] * M[:, None], ((0, len(ends)), (0, 0), (0, len(ends))))
+    spread = np.pad(P[:, :, None] * M[:, None], ((0, ends), (0, 0), (0, ends)))
     slopes = np.stack([legendre.legval(y, legendre.legder(np.eye(MOMENTS)[j])) * u for j in range(MOMENTS)])
-    between = np.zeros((count + len(ends), psi + len(ends)))
-    between[:count, :psi], between[count:, psi:] = M.T, np.eye(len(ends))
+    between = np.zeros((count + ends, psi + ends))
+    between[:count, :psi], between[count:, psi:] = M.T, np.eye(ends)
     return PathRule(
-        torch.as_tensor(np.concatenate([(x + 1) / 2, ends])),
+        torch.as_tensor(np.concatenate([(x + 1) / 2, END[:ends]])),
         count,
-        torch.as_tensor(np.concatenate([(y + 1) / 2, ends])),
-        len(ends),
+        torch.as_tensor(np.concatenate([(y + 1) / 2, END[:ends]])),
+        ends,
         torch.as_tensor(between),
         torch.as_tensor(spread.reshape(len(spread), -1)),
-        torch.as_tensor(np.pad(slopes, ((0, 0), (0, len(ends))))),
+        torch.as_tensor(np.pad(slopes, ((0, 0), (0, ends)))),
     )
 
 

@@ -6,7 +6,8 @@ from math import sqrt
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from gplens.paths.attribution import Attribution, attribute
+from gplens.paths.attribute import attribute
+from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
 from gplens.paths.integrand import Integral, Question, Rule
 
@@ -25,7 +26,7 @@ def attribute_by_sampling(
         question = replace(question, expectation=finer)
         missed_baselines = baselines if len(baselines) == 1 else baselines[missed]
         again = _averaged_over_replicates(question, rule, x[missed], missed_baselines, background)
-        attribution = _replaced(attribution, missed, again)
+        attribution = attribution.replaced(missed, again)
         missed = ~_met(attribution, question.tolerance)
     converged = attribution.integral.converged
     converged = ~missed if converged is None else converged & ~missed  # the draws have an error estimate with any rule
@@ -56,21 +57,3 @@ def _met(attribution: Attribution, tolerance: float) -> Bool[Tensor, " b"]:
     """Relative to the input's largest attribution over all outputs, since probabilities share a scale (3.15)."""
     assert attribution.standard_error is not None
     return attribution.standard_error.flatten(1).amax(1) <= tolerance * attribution.largest().amax(1)
-
-
-def _replaced(attribution: Attribution, rows: Bool[Tensor, " b"], again: Attribution) -> Attribution:
-    """With the results of the rows that were done again in place of the old ones. Numbers of nodes add up."""
-
-    def put(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-        return None if old is None or new is None else old.index_put((rows,), new)
-
-    old, new = attribution.integral, again.integral
-    nodes = old.nodes.index_put((rows,), new.nodes, accumulate=True)
-    values = old.values.index_put((rows,), new.values)
-    integral = Integral(values, put(old.error, new.error), nodes, put(old.converged, new.converged))
-    start, end = attribution.start.index_put((rows,), again.start), attribution.end.index_put((rows,), again.end)
-    errors, stds = (
-        put(attribution.standard_error, again.standard_error),
-        put(attribution.background_std, again.background_std),
-    )
-    return Attribution(integral, start, end, errors, stds)

@@ -10,6 +10,7 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
+from gplens.paths.end_targets import Targets, targets_on
 from gplens.paths.integrand import Integrand, Question
 from gplens.paths.panel_nodes import Known
 from gplens.processes.process import Process
@@ -67,10 +68,10 @@ class TargetGradient(Integrand):
         return self.known.kinks
 
     @cached_property
-    def _ends_of_paths(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
-        return self._target(Line.at(self.x)), self._target(Line.at(self.starts))
+    def _ends_of_paths(self) -> Targets:
+        return targets_on(self.question, Line.at(self.x)), targets_on(self.question, Line.at(self.starts))
 
-    def targets(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
+    def targets(self) -> Targets:
         """T(x) and T(x0)."""
         return self._ends_of_paths
 
@@ -116,12 +117,6 @@ class TargetGradient(Integrand):
 
     def take(self, rows: Int[Tensor, " k"]) -> "TargetGradient":
         return type(self)(self.question, self.starts[rows], self.x[rows], self.scratch)
-
-    def _target(self, line: Line) -> Float[Tensor, "b o"]:
-        """T at the only node of each line."""
-        process = self.question.process
-        blocks = line.split(rows_in_a_block(numbers_on_a_line(process, 1, 1)))
-        return torch.cat([self.expectation.jet(process.along(b), self.outputs).value[:, :, 0] for b in blocks])
 
     def _lines_in_a_block(self, nodes: int, channels: int) -> int:
         return rows_in_a_block(numbers_on_a_line(self.process, nodes, channels * len(self.outputs)))

@@ -6,9 +6,10 @@ from torch import Tensor
 
 from gplens.lines.scratch import Scratch
 from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
+from gplens.paths.end_targets import Targets
 from gplens.paths.integrand import Question
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, first_sizes, next_sizes
-from gplens.paths.whole_sums import WholeSums, whole_sums
+from gplens.paths.whole_sums import WholeLines, WholeSums, whole_sums
 
 ATTEMPTS = 3
 """Rules that are tried before a path is cut into panels."""
@@ -25,17 +26,20 @@ class WholePaths:
         d: x - x0; with a last row of zeros if there is a single baseline.
         tolerance: the relative tolerance.
         scratch: memory for large tensors.
+        targets: T(x) and T(x0), if they are known.
     """
 
     def __init__(
         self,
         question: Question,
-        x0: Float[Tensor, "#b d"],
-        d: Float[Tensor, "b d"],
+        x0: Float[Tensor, "_ d"],
+        d: Float[Tensor, "e d"],
         tolerance: float,
         scratch: Scratch,
+        targets: Targets | None,
     ) -> None:
         self.question, self.x0, self.d, self.tolerance, self.scratch = question, x0, d, tolerance, scratch
+        self.targets = targets
         self.shared = x0.shape[0] == 1
         rows, outputs = d.shape[0] - self.shared, len(question.outputs)
         self.values = d.new_empty(rows, outputs, d.shape[1])
@@ -71,13 +75,18 @@ class WholePaths:
         channels = (MOMENTS + LAST) * len(self.question.outputs)
         numbers = numbers_on_a_line(self.question.process, count + 1, channels)
         for block in rows.split(rows_in_a_block(numbers)):
-            whole = block.shape[0] == self.nodes.shape[0]
-            d = self.d if whole else self.d[torch.cat([block, block.new_tensor([-1])]) if self.shared else block]
-            x0 = self.x0 if self.shared or whole else self.x0[block]
-            self._keep(block, whole_sums(self.question, x0, d, count, finer, self.scratch, shared=self.shared))
+            self._keep(block, whole_sums(self.question, self._lines(block, count), count, finer, self.scratch))
         self.nodes[rows] += count
         self.tried[rows] = True
         self.settled[rows] = (self.error[rows] <= self._allowed(rows)).all(1)
+
+    def _lines(self, block: Int[Tensor, " k"], count: int) -> WholeLines:
+        """Some of the lines. One that stays at a shared baseline has all nodes of the others, and serves many."""
+        last = self.targets is None and self.shared and block.shape[0] > count
+        rows = torch.cat([block, block.new_tensor([-1])]) if last else block
+        d = self.d if rows.shape[0] == self.d.shape[0] else self.d[rows]
+        targets = None if self.targets is None else (self.targets[0][block], self.targets[1][block])
+        return WholeLines(self.x0 if self.shared or d is self.d else self.x0[block], d, last, targets)
 
     def _keep(self, rows: Int[Tensor, " k"], sums: WholeSums) -> None:
         if rows.shape[0] == self.nodes.shape[0]:

@@ -13,7 +13,7 @@ from gplens.lines.scratch import Scratch
 from gplens.paths.integrand import Question
 from gplens.paths.panel_nodes import NodeWeights
 from gplens.paths.panels import ratio
-from gplens.paths.path_psi import path_psi
+from gplens.paths.path_psi import PathPsi, path_psi
 from gplens.paths.path_rules import MOMENTS, path_rule
 from gplens.processes.process import Marginals
 
@@ -39,26 +39,41 @@ class WholeSums:
     start: Float[Tensor, "b o"]
 
 
-def whole_sums(
-    question: Question,
-    x0: Float[Tensor, "_ d"],
-    d: Float[Tensor, "e d"],
-    count: int,
-    finer: float,
-    scratch: Scratch,
-    *,
-    shared: bool,
-) -> WholeSums:
-    """(4.16) from `count` nodes of the latent functions, and `finer` times the usual number of nodes of psi.
+@final
+@dataclass(frozen=True, eq=False)
+class WholeLines:
+    """Lines from baselines to inputs, and what is known of their ends."""
 
-    If all lines share a baseline, `d` has a last row of zeros, which stays there.
-    """
+    x0: Float[Tensor, "#e d"]
+    d: Float[Tensor, "e d"]
+    """x - x0."""
+    last: bool = False
+    """Whether the last line stays at the baseline that all share, where T is then evaluated once."""
+    targets: tuple[Float[Tensor, "e o"], Float[Tensor, "e o"]] | None = None
+    """T(x) and T(x0); None if they are to be evaluated."""
+
+    @property
+    def ends(self) -> int:
+        """At how many ends of each line T is evaluated."""
+        return 0 if self.targets is not None else 1 if self.last else 2
+
+    def targets_of(self, psi: PathPsi) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
+        """T(x) and T(x0) of the lines that move or could."""
+        if self.targets is not None:
+            return self.targets
+        if self.last:
+            return psi.ends[:-1, :, 0], psi.ends[-1:, :, 0].expand(len(self.d) - 1, -1)
+        return psi.ends[:, :, 0], psi.ends[:, :, 1]
+
+
+def whole_sums(question: Question, lines: WholeLines, count: int, finer: float, scratch: Scratch) -> WholeSums:
+    """(4.16) from `count` nodes of the latent functions, and `finer` times the usual number of nodes of psi."""
     scratch.reset()
-    rows, t = d.shape[0] - shared, path_rule(count, count, shared=shared).t
-    marginals = question.process.along(Line(x0, d, t.expand(d.shape[0], -1), scratch))
-    psi = path_psi(question, marginals, count, finer, shared=shared)
+    d, rows, t = lines.d, len(lines.d) - lines.last, path_rule(count, count, lines.ends).t
+    marginals = question.process.along(Line(lines.x0, d, t.expand(len(d), -1), scratch))
+    psi = path_psi(question, marginals, count, finer, lines.ends)
     values, totals, size = _contracted(psi.weights, marginals, d)
-    end, start = psi.ends[:rows, :, 0], psi.ends[rows:, :, 0].expand(rows, -1) if shared else psi.ends[:, :, 1]
+    end, start = lines.targets_of(psi)
     end = torch.where((d[:rows] == 0).all(1, keepdim=True), start, end)
     exact = end[:, None] - SIGNS * start[:, None] - psi.slopes[:rows]  # (4.17)
     return WholeSums(values[:rows], _error(totals[:rows], size[:rows], exact), end, start)

@@ -145,9 +145,12 @@ class Posterior(Process):
 
     @property
     def width(self) -> int:
-        """k(x, z), and A k for each latent function; with autograd also the gradients."""
+        """k(x, z) and what comes with it, and half as much, A k and a product, for each latent function.
+
+        With autograd also the gradients.
+        """
         n, d = self.Z.shape
-        return n * (1 + self.latents + (d if self.autograd else 0))
+        return n * (3 + self.latents) // 2 + (n * d if self.autograd else 0)
 
     @cached_property
     def radial(self) -> RadialPosteriors | None:

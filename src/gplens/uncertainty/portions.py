@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.explanation.spread import Spread
-from gplens.paths.attribution import Attribution, attribute, rows_of_a_block
+from gplens.paths.attribute import attribute, rows_of_a_block
+from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
 from gplens.paths.integrand import Integral, Question, Rule
 from gplens.paths.prior_part import Integrate

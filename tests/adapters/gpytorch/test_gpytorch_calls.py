@@ -13,7 +13,7 @@ CODE = """
 import cProfile, json, pstats, sys
 import gpytorch, torch
 import gplens
-from gplens.estimators.likelihoods import LogPoisson
+from gplens.estimators.own_likelihoods import LogPoisson
 
 
 class Counts(gpytorch.models.ApproximateGP):

@@ -14,7 +14,7 @@ from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrat
 from gpytorch_models import Exact, Sparse
 
 import gplens
-from gplens.estimators.likelihoods import LogPoisson
+from gplens.estimators.own_likelihoods import LogPoisson
 
 
 def sparse(strategy: Any = VariationalStrategy, inducing: int = 12, dtype: torch.dtype = torch.float64) -> Sparse:

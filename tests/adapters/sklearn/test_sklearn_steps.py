@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import gplens
-from gplens.adapters.sklearn.functions import SLOPES
+from gplens.adapters.sklearn.function_transformer import SLOPES
 from oracles.difference_path import integrated_gradients
 
 PAGE = (Path(__file__).parents[3] / "docs" / "HOSTS.md").read_text()

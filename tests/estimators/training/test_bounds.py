@@ -12,7 +12,7 @@ from scipy.special import log_ndtr
 from scipy.stats import multivariate_normal, norm
 
 from gplens.estimators.gp_models import KERNELS, Exact, kernel_of
-from gplens.estimators.likelihoods import LogPoisson
+from gplens.estimators.own_likelihoods import LogPoisson
 from gplens.estimators.training.climb import further_points
 from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.evidence import log_evidence

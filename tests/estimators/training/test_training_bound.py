@@ -9,7 +9,7 @@ from gpytorch.means import ConstantMean, ZeroMean
 from gpytorch.variational import NaturalVariationalDistribution
 
 from gplens.estimators.gp_models import Sparse, kernel_of
-from gplens.estimators.likelihoods import LogPoisson, SquaredScale
+from gplens.estimators.own_likelihoods import LogPoisson, SquaredScale
 from gplens.estimators.training.bound import features
 from gplens.estimators.training.expected import expected_log_prob
 from gplens.estimators.training.q_of_u import Factored, Natural, Sites, least_squares

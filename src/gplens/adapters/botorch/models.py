@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.botorch.latents import check_tasks
-from gplens.adapters.botorch.parts import likelihood_of, read_part
 from gplens.adapters.botorch.predictions import compare_list
+from gplens.adapters.botorch.single_model import likelihood_of, read_part
 from gplens.adapters.gpytorch.kernels import TRANSLATIONS, discrete
 from gplens.adapters.gpytorch.prior import some_of
 from gplens.adapters.gpytorch.variational import base_strategy

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 from torch.overrides import TorchFunctionMode
 
-from gplens.adapters.gpytorch.answers import (
+from gplens.adapters.gpytorch.likelihood_answers import (
     RESPONSE,
     Answers,
     ask,

@@ -12,19 +12,19 @@ from torch import Tensor
 
 from gplens.adapters.encoders import Encoder, read_encoder
 from gplens.adapters.reading import Reading, read_host, read_model
-from gplens.adapters.sklearn import affine_steps, encoders, functions, knots, smooth_steps
+from gplens.adapters.sklearn import affine_steps, encoding_steps, function_transformer, knots, smooth_steps
+from gplens.adapters.sklearn.columns_of_steps import PipelineEncoder
 from gplens.adapters.sklearn.compositions import after, leaves, sequence
-from gplens.adapters.sklearn.original_columns import PipelineEncoder
-from gplens.adapters.sklearn.outcomes import undone
 from gplens.adapters.sklearn.plans import Plan, plan_of
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
+from gplens.adapters.sklearn.transformed_targets import undone
 from gplens.adapters.sklearn.wrappers import Unwrapped, unwrap
 from gplens.processes.curved import Curved, defined_at
 from gplens.processes.process import Marginals, Process
 from gplens.processes.smooth_map import SmoothMap
 from gplens.processes.transformed import Transformed
 
-__all__ = ["affine_steps", "encoders", "functions", "knots", "smooth_steps"]
+__all__ = ["affine_steps", "encoding_steps", "function_transformer", "knots", "smooth_steps"]
 
 ARITHMETIC, ROUNDING = 1e-3, 1e-8
 """Differences between two evaluations of a step, relative to its output and to the terms that cancel in it, in units of

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 from torch import Tensor
 
 from gplens.adapters.sklearn.compositions import active
-from gplens.adapters.sklearn.functions import by_complex_step, elementwise
+from gplens.adapters.sklearn.function_transformer import by_complex_step, elementwise
 from gplens.adapters.sklearn.plans import tensor
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.expectations.expectation import Expectation, Jet

@@ -1,0 +1,112 @@
+"""Paths from baselines to inputs, integrated in blocks of rows and averaged over the baselines of each input."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from gplens.lines.line import Line
+from gplens.lines.scratch import Scratch
+from gplens.paths.attribution import Attribution, empty_like, tensors_of, written_in_place
+from gplens.paths.averaging import Background, averaged
+from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
+from gplens.paths.end_targets import Targets, targets_on
+from gplens.paths.gradient import PathGradient
+from gplens.paths.integrand import Question, Rule
+from gplens.paths.share_gradient import ShareGradient
+from gplens.paths.switching import SwitchingGradient
+from gplens.paths.threads import balanced, in_order
+
+FIRST_NODES = 2
+"""Nodes by which blocks of rows are sized: nodes of fewer rows are evaluated at once, rows of one length together."""
+CHANNELS = 3
+"""Sums of a nested rule."""
+
+
+def attribute(
+    question: Question,
+    rule: Rule,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    background: Background = Background(),
+) -> Attribution:
+    """The attributions of all inputs, each the average over its s baselines, in blocks of rows.
+
+    Blocks are computed on as many threads as torch uses, unless derivatives come from autograd of a user's functions.
+    """
+    block = rows_of_a_block(question, baselines.shape[1])
+    if x.shape[0] <= block:
+        return _over_baselines(question, rule, x, baselines, background, Scratch())
+    threads = 1 if question.process.autograd else torch.get_num_threads()
+    block = balanced(x.shape[0], block, threads)
+    baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
+
+    def averages(rows: tuple[Tensor, Tensor], scratch: Scratch) -> Attribution:
+        return _over_baselines(question, rule, *rows, background, scratch)
+
+    blocks = zip(x.split(block), baseline_blocks, strict=True)
+    return written_in_place(in_order(averages, blocks, min(threads, len(baseline_blocks))), x.shape[0])
+
+
+def rows_of_a_block(question: Question, baselines: int) -> int:
+    """So many rows that their first nodes, and their integrals, fit into a block."""
+    process, outputs = question.process, len(question.outputs)
+    numbers = numbers_on_a_line(process, FIRST_NODES, CHANNELS * outputs)
+    return rows_in_a_block(baselines * max(numbers, numbers_of_a_path(process.features, outputs)))
+
+
+def _over_baselines(
+    question: Question,
+    rule: Rule,
+    x: Float[Tensor, "b d"],
+    baselines: Float[Tensor, "#b s d"],
+    background: Background,
+    scratch: Scratch,
+) -> Attribution:
+    if baselines.shape[1] == 1:
+        attribution = _integrated(question, rule, x, baselines[:, 0], scratch)
+        return replace(attribution, integral=replace(attribution.integral, estimate=None))
+    (b, d), s = x.shape, baselines.shape[1]
+    targets = None if len(baselines) > 1 or question.switches is not None else _targets(question, x, baselines[0])
+    x0, x = baselines.expand(b, -1, -1).reshape(b * s, d), x.repeat_interleave(s, 0)
+
+    def integrate(paths: Int[Tensor, " k"] | slice, tolerance: float) -> Attribution:
+        known = None if targets is None else (targets[0][paths], targets[1][paths])
+        return _integrated(replace(question, tolerance=tolerance), rule, x[paths], x0[paths], scratch, known)
+
+    return averaged(integrate, s, background, question.tolerance, refine=rule.adaptive)
+
+
+def _targets(question: Question, x: Float[Tensor, "i d"], baselines: Float[Tensor, "s d"]) -> Targets:
+    """T at the ends of the paths from all baselines to all inputs, each of which is the end of many."""
+    end, start = (targets_on(question, Line.at(points)) for points in (x, baselines))
+    return end.repeat_interleave(len(baselines), 0), start.repeat(len(x), 1)
+
+
+def _integrated(
+    question: Question,
+    rule: Rule,
+    x: Float[Tensor, "b d"],
+    x0: Float[Tensor, "#b d"],
+    scratch: Scratch,
+    targets: Targets | None = None,
+) -> Attribution:
+    changed = None if question.switches is None else question.switches.changed(x0, x).any(1)
+    if question.switches is None or changed is None or not bool(changed.any()):
+        gradient = PathGradient(question, x0, x, scratch, targets=targets)
+    elif bool(changed.all()):
+        kind = SwitchingGradient if question.shares is None else ShareGradient
+        gradient = kind(question, x0, x, scratch)
+    else:
+        return _merged(question, rule, x, x0.expand_as(x), changed, scratch)
+    return Attribution(rule.integrate(gradient, question.tolerance), gradient.start, gradient.end)
+
+
+def _merged(question: Question, rule: Rule, x: Tensor, x0: Tensor, chosen: Tensor, scratch: Scratch) -> Attribution:
+    """The chosen paths, which change categories, and the others, which are straight lines, apart from each other."""
+    first, second = (_integrated(question, rule, x[rows], x0[rows], scratch) for rows in (chosen, ~chosen))
+    whole = empty_like(first, len(x))
+    for target, *parts in zip(tensors_of(whole), tensors_of(first), tensors_of(second), strict=True):
+        target[chosen], target[~chosen] = parts
+    return whole
