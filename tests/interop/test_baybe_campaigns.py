@@ -140,6 +140,15 @@ def test_every_picture(kind: str, picture: str, use_comp_rep: bool) -> None:
     pyplot.close("all")
 
 
+def test_a_heatmap_of_one_experiment() -> None:
+    """shap clusters rows, of which one alone has no distances."""
+    from matplotlib import pyplot
+
+    insight = Insight.from_campaign(ongoing("continuous", "single"))
+    insight.plot("heatmap", insight.background_data.iloc[:1], show=False)
+    pyplot.close("all")
+
+
 def test_a_picture_of_many_numbers_shows_the_largest() -> None:
     """Descriptors are dozens of columns, of which nobody reads all."""
     from matplotlib import pyplot
