@@ -13,7 +13,8 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process.kernels import RBF
 
 import gplens
-from gplens.estimators import load
+from gplens.columns import Cyclic
+from gplens.estimators import GPRegressor, load
 from gplens.estimators.gp_models import Sparse, kernel_of
 from gplens.verification import Check, Verification, comparisons, paths
 
@@ -80,6 +81,37 @@ def test_an_estimator_with_texts_passes(small_model: Path) -> None:
     found = gplens.verify(model, frame, baseline=gplens.baselines.Sample(frame[:5]), rows=2, features=2, draws=1000)
     assert found, str(found)
     assert "7 of 7" in str(found)
+
+
+def clock_model() -> tuple[Any, pandas.DataFrame]:
+    r = np.random.default_rng(1)
+    frame = pandas.DataFrame({"hour": r.integers(0, 24, 60), "x": r.normal(size=60)})
+    y = 2 * np.cos((frame["hour"] - 8) * np.pi / 6) + frame["x"] ** 2
+    return GPRegressor("rbf", columns={"hour": Cyclic(24)}).fit(frame, y), frame
+
+
+def test_paths_round_the_clock_are_checked_as_explain_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 22 h to 3 h through midnight: the sums are those of `explain`, and a chord fails in the gradients."""
+    model, _ = clock_model()
+    late = pandas.DataFrame({"hour": [3, 4], "x": [0.5, -1.0]})
+    base = pandas.DataFrame({"hour": [22], "x": [1.0]})
+    of = paths.Paths.of(model, late, base, None, 2)
+    inputs = of.explain().values
+    columns = model.explain(late, baseline=base).values
+    torch.testing.assert_close(torch.stack([inputs[:, :2].sum(1), inputs[:, 2]], 1), columns, rtol=0, atol=1e-7)
+    found = gplens.verify(model, late, baseline=base, rows=2, features=3, draws=1000)
+    assert found, str(found)
+    assert "7 of 7" in str(found)
+
+    def chords(self: paths.Paths, **options: Any) -> gplens.Explanation:
+        x, x0 = (of.polar.inputs(part) for part in (self.x, self.x0))  # type: ignore[union-attr]
+        return real(replace(straight, x=x, x0=x0), **options)
+
+    real, straight = paths.Paths.explain, replace(of, reading=replace(gplens.read(model), encoder=None, columns=None))
+    monkeypatch.setattr(paths.Paths, "explain", chords)
+    result = verdicts(gplens.verify(model, late, baseline=base, rows=2, features=3, draws=500))
+    assert result["completeness"] is True
+    assert result["gradients"] is False
 
 
 def verdicts(found: Verification) -> dict[str, bool | None]:

@@ -10,8 +10,10 @@ from gplens.cli.console import remark, say
 from gplens.cli.interruption import interruptible
 
 FOLDER = Path("gplens-demo")
-TYPICAL = 7172, "Monday, 31 October 2011, 11:00, a clear autumn day"
-"""The baseline: an hour with about as many bikes as the median hour."""
+TYPICAL = 7231, "Wednesday, 2 November 2011, 22:00, a clear autumn evening"
+"""The baseline: an hour with about as many bikes as the median hour. Paths of the hour go the shorter way round, from
+the evening to the night through midnight. From the late morning they would pass the way to work, whose bikes the hour
+would gain on its way to a night without any."""
 HOURS = {
     "rush_hour": (6603, "Friday, 7 October 2011, 17:00, the way home on a warm day"),
     "rainy_morning": (1885, "Thursday, 24 March 2011, 8:00, the way to work in the rain"),

@@ -99,8 +99,9 @@ class DateTime(Scalar):
         return np.round((self.origin or 0.0) + DAY * values[:, 0], 3)  # milliseconds, else a day may begin too early
 
     def text(self, x: float) -> str | None:
-        """Without a time of day where no row of the training table has one."""
-        return text_of("date", x) if self.parts is not None and "day" not in self.parts else None
+        """Without the time of day at midnight, if the time of day is no input."""
+        dated = self.parts is not None and "day" not in self.parts and x % DAY == 0
+        return text_of("date", x) if dated else None
 
     @property
     def description(self) -> str:

@@ -1,5 +1,6 @@
 """Regression of counts."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
 
@@ -16,6 +17,7 @@ from gplens.estimators.dispersion import log_negative_binomial, with_dispersion
 from gplens.estimators.evaluation import log_expectation
 from gplens.estimators.fitting import Problem, Settings, fit_by_minibatches
 from gplens.estimators.own_likelihoods import LogNegativeBinomial
+from gplens.estimators.training.options import Training
 from gplens.estimators.training.q_of_u import Sites
 from gplens.estimators.training_tables import TrainingTable, check_counts, read_training
 
@@ -23,6 +25,9 @@ NODES = 64
 """Gauss-Hermite nodes of the predictive density."""
 START = 10.0
 """The size of the negative binomial at the start of a fit."""
+MINIBATCHES = Training(batch=500)
+"""Of tables with more than 1,000 rows, if no training is asked for. Recipe: on splits of the training part of the bikes
+500 rows take half of the time of 1,000, and lose 0.012 nats per row."""
 
 
 @final
@@ -53,6 +58,8 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
         table = read_training(self, X, y, sample_weight, numeric=True)
         problem, (design, scaling) = self._pose(table), self._design(table)
+        if design.training is None and len(table.X) > Training().batch:
+            design = replace(design, training=MINIBATCHES)
         fit = fit_by_minibatches(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
         self._finish_fit(with_dispersion(fit, design, table.X, problem.y, table.weights), table)
         return self

@@ -28,6 +28,13 @@ KERNELS: dict[str, Callable[[int | None, torch.Size], host.Kernel]] = {
 """By the estimators' `kernel=`. All depend on (x - z) / lengthscale, so that new units are new lengthscales."""
 
 
+def profile_name(kernel: host.Kernel) -> str:
+    """The name of a kernel without its scale, as in KERNELS."""
+    if isinstance(kernel, host.MaternKernel):
+        return {1.5: "matern32", 2.5: "matern52"}[kernel.nu]
+    return "rbf" if isinstance(kernel, host.RBFKernel) else "rational_quadratic"
+
+
 def kernel_of(name: str, lengthscales: int | None, kernels: int | None) -> host.ScaleKernel:
     """A scaled kernel with one lengthscale (None) or several, alone (None) or in a batch of so many kernels."""
     batch = torch.Size([] if kernels is None else [kernels])

@@ -60,17 +60,19 @@ def compare_sparse(
     structure: Structure,
     q: Solution,
     seed: int,
+    factor: float = 1.0,
 ) -> dict[str, Any]:
     """Held-out log densities of the model and of its linear rival, for the summary; nothing for few rows.
 
-    The sites of the held-out rows are taken out of q(u)  (6.9); hyperparameters have seen these rows.
+    The sites of the held-out rows are taken out of q(u)  (6.9); hyperparameters have seen these rows. The mean is
+    multiplied by the factor of (6.16), which has seen them too.
     """
     if (parts := _parts(problem, len(rows), seed)) is None:
         return {}
     marginals = held_marginals(problem, rows, at, structure, q, seed)
     assert marginals is not None
     held, m, v = marginals
-    return _verdict(problem, rows, held, parts[1], _density(problem, at, held, m, v, seed))
+    return _verdict(problem, rows, held, parts[1], _density(problem, at, held, factor * m, v, seed))
 
 
 def held_marginals(

@@ -62,7 +62,7 @@ def load(folder: str | Path) -> GPEstimator:
     folder = Path(folder)
     header = _read_header(folder / JSON)
     try:
-        tensors = _read_tensors(folder / header["tensors"], header["sha256"])
+        tensors = _read_tensors(folder, header["tensors"], header["sha256"])
         estimator = ESTIMATORS[header["estimator"]](**{k: _decode(v) for k, v in header["parameters"].items()})
         fitted = _fill(estimator, header, tensors)
     except DamageError as damage:
@@ -104,9 +104,10 @@ def _read_header(path: Path) -> dict[str, Any]:
     return header
 
 
-def _read_tensors(path: Path, digest: str) -> dict[str, Tensor]:
+def _read_tensors(folder: Path, name: str, digest: str) -> dict[str, Tensor]:
+    path = folder / name
     if not path.is_file():
-        raise FileNotFoundError(f"expected {path.name} in {path.parent}, found none; copy the whole folder.")
+        raise FileNotFoundError(f"expected the file {name!r} in {folder}, found none; copy the whole folder.")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise DamageError(f"where {path.name} of {len(content)} bytes does not have the SHA-256 that {JSON} gives")

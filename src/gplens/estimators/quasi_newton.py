@@ -1,5 +1,6 @@
 """From a table to a GPyTorch model that L-BFGS has fitted: exact, or sparse with sites."""
 
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from time import perf_counter
@@ -15,6 +16,7 @@ from gplens.estimators.host_objects import kernel_object, noise_object, solved_s
 from gplens.estimators.linear_rivals import compare_exact, compare_sparse
 from gplens.estimators.parameters import Design
 from gplens.estimators.scaling import Scaling, exact_in_table_units, noise_in_table_units
+from gplens.estimators.stated_probabilities import calibrated_factor
 from gplens.estimators.training.ascent import CONVERGED, Ascent, ascend, box
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
 from gplens.estimators.training.climb import ITERATIONS, TOLERANCE, Climb, log_prior
@@ -29,7 +31,7 @@ from gplens.estimators.weights import Weights
 
 JITTER = 1e-6
 """Added to K of the inducing points, relative to the prior's initial variance."""
-SITES_GAIN = 2e-3
+SITES_GAIN = 4e-3
 """Nats per row that three steps with sites have to gain; further ones hardly change predictions."""
 START_NOISE = 0.1
 """The variance of the noise at the start, for targets of variance one."""
@@ -113,8 +115,10 @@ def fit_in_stages(
     summary = {"inference": "sparse", "inducing_points": q.h.shape[-1], "seed": design.seed, "optimizer": "L-BFGS"}
     summary |= {"steps": climb.steps, "evaluations": watch.evaluations, "stopped": reason(climb.stopped, "bound")}
     summary |= {"held_back": climb.held_back, "hyperparameter_rows": plan.rows, "elbo_per_row": q.value}
-    summary |= compare_sparse(problem, rows, at, structure, q, design.seed)
-    fitted = solved_sparse(design, problem, structure, at, q, scaling)
+    factor = calibrated_factor(problem, rows, at, structure, q, design.seed)
+    summary |= {} if problem.latents is None else {"latent_factor": factor}
+    summary |= compare_sparse(problem, rows, at, structure, q, design.seed, factor)
+    fitted = solved_sparse(design, problem, structure, at, replace(q, h=factor * q.h), scaling)
     return Fit(fitted, problem.likelihood.double(), {**summary, "seconds": perf_counter() - began})
 
 

@@ -54,7 +54,8 @@ def fit_sparse_regression(
         checkpoint = checkpoint_of(design, problem, rows, settings)
         ascent = _evidence(design, problem, structure, rows, plan.rows, watch, checkpoint)
         at = replace(ascent.best, Z=_points(design, structure, rows, ascent.best, plan.points))
-        q, slack = whole.solve(at, watch), whole.slack(at)
+        q = whole.solve(at, watch)
+        slack = whole.slack_of(at, q.P)
         verdict = compare_sparse(problem, rows, at, structure, q, seed)
         if slack >= LOOSE and ascent.stopped in (CONVERGED, ALL_STEPS):
             climb, moved = _with_moving_points(design, problem, structure, rows, at, settings, watch)

@@ -14,16 +14,20 @@ from gplens.baselines import Rows, as_baseline
 from gplens.explain import explain
 from gplens.explanation import Explanation
 from gplens.uncertainty import Uncertainty
+from gplens.verification.host import Host
+from gplens.verification.round_paths import Polar, straightened
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Pairs of baselines and inputs of a model, in its own inputs."""
+    """Pairs of baselines and inputs of a model, in its own inputs, or in those in which their paths are straight."""
 
     reading: Reading
     x: Float[Tensor, "b d"]
     x0: Float[Tensor, "b d"]
+    polar: Polar | None = None
+    """How these coordinates become inputs of the model, where columns with a period go round."""
 
     @staticmethod
     def of(model: Any, X: Any, baseline: Any, likelihood: Any, rows: int) -> "Paths":
@@ -38,8 +42,13 @@ class Paths:
         x, x0 = table.values[chosen], own[torch.arange(len(chosen)), turn]
         if bool((x == x0).all(1).all()):
             raise ValueError("expected inputs that differ from their baselines, got paths of no length.")
-        reading = read(model, likelihood, points=torch.cat([x, x0]))
-        return Paths(replace(reading, encoder=None, columns=None), x, x0)
+        reading = replace(read(model, likelihood, points=torch.cat([x, x0])), encoder=None, columns=None)
+        polar, x, x0 = straightened(() if encoder is None else encoder.arcs, x, x0)
+        return Paths(reading if polar is None else polar.reading(reading), x, x0, polar)
+
+    def host(self, host: Host) -> Host:
+        """The host as a function of the coordinates of the paths."""
+        return host if self.polar is None else self.polar.host(host)
 
     def explain(self, *, backwards: bool = False, uncertainty: Uncertainty | None = None) -> Explanation:
         """The attributions of all paths, from baselines to inputs or the other way."""
@@ -48,7 +57,7 @@ class Paths:
 
     def first(self, count: int) -> "Paths":
         """The first paths."""
-        return Paths(self.reading, self.x[:count], self.x0[:count])
+        return replace(self, x=self.x[:count], x0=self.x0[:count])
 
 
 def by_output(values: Tensor, explanation: Explanation) -> Tensor:

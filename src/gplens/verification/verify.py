@@ -33,6 +33,7 @@ def verify(
 
     The identities: completeness (4.4), antisymmetry, the second completeness law (5.3). Against the model's own
     library: predictions, central differences of predictions integrated along the path, draws of its latent functions.
+    Paths are those of `explain`: columns with a period go the shorter way round.
 
     Args:
         model, likelihood: as for `gplens.explain`; the model itself, not what `gplens.read` returned.
@@ -58,7 +59,7 @@ def verify(
         True
     """
     paths = Paths.of(model, X, baseline, likelihood, rows)
-    host = host_of(model, likelihood)
+    host = paths.host(host_of(model, likelihood))
     e = paths.explain()
     if host.predict is not None and host.in_blocks(paths.x[:1]).shape[1] != by_output(e.values, e).shape[1]:
         host = Host(None, host.error, reason="the host predicts another number of outputs than are explained")

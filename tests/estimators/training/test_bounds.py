@@ -171,8 +171,8 @@ def test_sites_end_at_a_maximum_where_their_own_slope_is_zero(name: str) -> None
     at, structure = replace(_at(points=7), log_noise=None, mean=None), _structure()
     start = SiteTerms(*(torch.full((latents, 40), number, dtype=torch.float64) for number in (0.0, 0.5)))
     bound = SiteBound(structure, likelihood.double(), X, y.double(), None, start, 0)
-    first = bound.refresh(at, steps=1, tolerance=0.0)
-    best = bound.refresh(at, steps=60, tolerance=1e-12)
+    first = bound.refresh(Blocks(at, bound.structure, bound.X), steps=1, tolerance=0.0)
+    best = bound.refresh(Blocks(at, bound.structure, bound.X), steps=60, tolerance=1e-12)
     assert best > first
     rows = features_at(at, structure, X)
     q, _, _ = posterior_of([(slice(None), rows)], bound.sites)

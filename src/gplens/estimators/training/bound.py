@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import torch
+from gpytorch.kernels import RQKernel
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.estimators.gp_models import Sparse
+from gplens.estimators.gp_models import Sparse, profile_name
+from gplens.estimators.training.kernel_values import profile, squared_distances
 
 
 @final
@@ -19,6 +21,13 @@ class Features:
     prior: Float[Tensor, "#c b"]
     """k(x,x) + jitter."""
     mu: Float[Tensor, "#c b"]
+
+    def in_parts(self, size: int) -> list[tuple[slice, "Features"]]:
+        """Parts of at most so many rows, without gradients, with the place of each."""
+        count = self.phi.shape[-2]
+        places = [slice(start, min(start + size, count)) for start in range(0, count, size)]
+        phi, prior, mu = self.phi.detach(), self.prior.detach(), self.mu.detach()
+        return [(rows, Features(phi[..., rows, :], prior[..., rows], mu[..., rows])) for rows in places]
 
 
 @final
@@ -52,15 +61,19 @@ def features(model: Sparse, X: Float[Tensor, "b d"]) -> Features:
     """phi, prior variance and prior mean of the rows X. K is factorised in float64 for models of any dtype."""
     kernel: Any = model.covar_module
     Z, jitter = model.strategy.inducing_points, model.strategy.jitter_val
-    K = kernel(Z).to_dense().double()
+    Z = Z if Z.ndim == 3 else Z[None]
+    K = covariance(kernel, Z, Z).double()
     eye = torch.eye(K.shape[-1], dtype=torch.float64)
     F = torch.linalg.solve_triangular(torch.linalg.cholesky(K + jitter * eye), eye.expand_as(K), upper=False)
-    X = X.expand(*Z.shape[:-2], *X.shape)  # else GPyTorch mistakes the diagonal of as many rows as kernels for a matrix
-    phi = kernel(X, Z).to_dense() @ F.to(X.dtype).mT
-    prior, mu = kernel(X, diag=True) + jitter, torch.as_tensor(model.mean_module(X))
-    return Features(_with_latents(phi, 3), _with_latents(prior, 2), _with_latents(mu, 2))
+    phi = covariance(kernel, X[None], Z) @ F.to(X.dtype).mT
+    prior = (kernel.outputscale.reshape(-1, 1) + jitter).expand(-1, len(X))
+    return Features(phi, prior, torch.as_tensor(model.mean_module(X))[None])
 
 
-def _with_latents(tensor: Tensor, axes: int) -> Tensor:
-    """The tensor with an axis of latent functions in front, of length one where they share a kernel."""
-    return tensor if tensor.ndim == axes else tensor[None]
+def covariance(kernel: Any, X: Float[Tensor, "#k n d"], Z: Float[Tensor, "k m d"]) -> Float[Tensor, "k n m"]:
+    """k(X, Z) of a scaled kernel of GPyTorch, in fewer passes over the matrix than its own."""
+    base = kernel.base_kernel
+    lengthscale = base.lengthscale.reshape(-1, 1, base.lengthscale.shape[-1])
+    alpha = base.alpha.reshape(-1) if isinstance(base, RQKernel) else None
+    r2 = squared_distances(X / lengthscale, Z / lengthscale)
+    return kernel.outputscale.reshape(-1, 1, 1) * profile(profile_name(base), r2, alpha)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
-from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, posterior_of, slack_of
+from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, posterior_of
 from gplens.estimators.weights import Weights
 
 BLOCK = 1000
@@ -73,8 +73,17 @@ class CollapsedBound(Bound):
         _, h, P = posterior_of(Blocks(at, self.structure, self.X), sites)
         return Solution(h, P, sites, float(self._value(at, h[0], P[0])) / len(self.y))
 
+    @torch.no_grad()
     def slack(self, at: Hyperparameters) -> float:
-        return slack_of(Blocks(at, self.structure, self.X), self._sites(at))
+        return self.slack_of(at, posterior_of(Blocks(at, self.structure, self.X), self._sites(at))[2])
+
+    @torch.no_grad()
+    def slack_of(self, at: Hyperparameters, P: Float[Tensor, "1 m m"]) -> float:
+        """What inducing points cannot say (6.10), given the precision of q(u): tr(P - I) is the sum of w phi' phi."""
+        assert at.log_noise is not None
+        prior = at.log_outputscale.exp()[0] + self.structure.jitter
+        said = P[0].diagonal().sub(1).sum()
+        return float(self._w.sum() * prior / at.log_noise.exp() - said) / (2 * len(self.y))
 
     def _sites(self, at: Hyperparameters) -> SiteTerms:
         """Each row as a pseudo-observation of its target."""

@@ -1,5 +1,6 @@
 """The bound of a sparse model whose q(u) is the posterior of Gaussian sites, one for each row (6.5) to (6.8)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -8,6 +9,7 @@ from gpytorch.likelihoods import Likelihood
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.estimators.training.bound import Features
 from gplens.estimators.training.evidence import log_integral
 from gplens.estimators.training.expected import Expected, expected_partials
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
@@ -54,9 +56,9 @@ class SiteBound(Bound):
 
     def __call__(self, at: Hyperparameters) -> Float[Tensor, ""]:
         """The bound (6.5) in nats, after steps of the sites; its gradient is that of (6.11), as in (6.8)."""
-        n, fixed = len(self.y), at.with_vector(at.vector.detach())
-        value = n * self.refresh(fixed, steps=STEPS, tolerance=CLOSE)
-        block, sites = features_at(at, self.structure, self.X), self.sites
+        block = features_at(at, self.structure, self.X)
+        value = len(self.y) * self.refresh(block.in_parts(BLOCK), steps=STEPS, tolerance=CLOSE)
+        sites = self.sites
         P = (block.phi * sites.w[..., None]).mT @ block.phi + torch.eye(block.phi.shape[-1], dtype=self.y.dtype)
         h = (block.phi.mT @ (sites.linear - sites.w * block.mu)[..., None])[..., 0]
         unsaid = (sites.w * (block.prior - block.phi.square().sum(-1))).sum() / 2
@@ -65,15 +67,16 @@ class SiteBound(Bound):
         return value + (surrogate - surrogate.detach())
 
     def _expected(self, m: Float[Tensor, "c b"], v: Float[Tensor, "c b"], rows: slice) -> Expected:
-        draws = self.z[:, :, torch.arange(rows.start, rows.stop) % self.z.shape[2]]
-        return expected_partials(self.likelihood, self.y[rows], m, v, draws)
+        return expected_partials(self.likelihood, self.y[rows], m, v, self.z[:, :, : rows.stop - rows.start])
 
     def _sum(self, every_row: Float[Tensor, " b"], rows: slice) -> Float[Tensor, ""]:
         return (every_row if self.weights is None else every_row * self.weights[rows]).sum()
 
-    def refresh(self, at: Hyperparameters, *, steps: int, tolerance: float, watch: Watch | None = None) -> float:
+    def refresh(
+        self, rows: Iterable[tuple[slice, Features]], *, steps: int, tolerance: float, watch: Watch | None = None
+    ) -> float:
         """Natural-gradient steps of the sites (6.7), shorter where the bound falls; the bound in nats per row."""
-        rows, rate, value = Blocks(at, self.structure, self.X), 1.0, float("-inf")
+        rate, value = 1.0, float("-inf")
         proposal = ahead = self.sites
         for step in range(steps):
             if watch is not None and step >= STEPS:
@@ -90,15 +93,16 @@ class SiteBound(Bound):
 
     def solve(self, at: Hyperparameters, watch: Watch) -> Solution:
         """q(u) of all rows, at the fixed point of their sites; after Ctrl-C or the budget, close to it."""
+        rows = Blocks(at, self.structure, self.X)
         try:
-            value = self.refresh(at, steps=LAST_STEPS, tolerance=LAST_GAIN, watch=watch)
+            value = self.refresh(rows, steps=LAST_STEPS, tolerance=LAST_GAIN, watch=watch)
         except WatchError:
-            value = self.refresh(at, steps=1, tolerance=LAST_GAIN)
+            value = self.refresh(rows, steps=1, tolerance=LAST_GAIN)
         with torch.no_grad():
-            _, h, P = posterior_of(Blocks(at, self.structure, self.X), self.sites)
+            _, h, P = posterior_of(rows, self.sites)
         return Solution(h, P, self.sites, value)
 
-    def _towards(self, rows: Blocks, sites: SiteTerms) -> tuple[float, SiteTerms]:
+    def _towards(self, rows: Iterable[tuple[slice, Features]], sites: SiteTerms) -> tuple[float, SiteTerms]:
         """The bound per row at some sites, and the sites that a natural-gradient step of rate one leads to (6.7)."""
         with torch.no_grad():
             q, _, _ = posterior_of(rows, sites)
