@@ -59,6 +59,27 @@ def test_derivatives_between_nodes_are_those_of_the_values(case: KernelCase) -> 
         torch.testing.assert_close(between.by_both_sum(H, full=full), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("dims", [[1], [2, 0], []], ids=repr)
+@pytest.mark.parametrize("case", EVERY_KERNEL, ids=repr)
+def test_derivatives_in_some_features(case: KernelCase, dims: list[int]) -> None:
+    """The central differences in these features, in their order, and none in the others."""
+    kernel, _ = case.build(5)
+    g, chosen = generator(11), torch.tensor(dims, dtype=torch.int64)
+    X, Y = normal(g, 3, FEATURES), normal(g, 4, FEATURES)
+    few, mixed, by_x = kernel.between_points(X, Y).columns(chosen), differences(kernel, X, Y), slopes(kernel, X, Y)
+    size = 1 + mixed.abs().max() + by_x.abs().max()
+    torch.testing.assert_close(few.values[0], kernel(X, Y), rtol=1e-12, atol=1e-12)
+    pairs = (
+        (few.by_x[0], by_x[..., chosen]),
+        (few.by_y[0], slopes(kernel, Y, X).transpose(0, 1)[..., chosen]),
+        (few.by_both(True)[0], mixed[..., chosen, :][..., chosen]),
+        (few.by_both(False)[0], mixed.diagonal(dim1=2, dim2=3)[..., chosen]),
+    )
+    for derivative, difference in pairs:
+        assert derivative.shape == difference.shape
+        assert float((derivative - difference).abs().sum()) <= 1e-4 * size
+
+
 @pytest.mark.parametrize("same", [True, False], ids=["same nodes", "other nodes"])
 @pytest.mark.parametrize("full", [True, False], ids=["full", "diagonal"])
 @pytest.mark.parametrize("case", EVERY_KERNEL, ids=repr)

@@ -8,14 +8,16 @@ import pytest
 import torch
 from botorch.acquisition import analytic
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+from botorch.models.fully_bayesian_multitask import SaasFullyBayesianMultiTaskGP
 from botorch.models.transforms import Standardize
 from test_switch_spreads import linear_map
 
 import gplens
 from category_models import by_definition, scattered
 
-DRAWS, CODES = 3, ["x2"]
-X0, X = np.array([0.4, 0.5, 0.0]), np.array([[0.9, 0.2, 0.5], [0.1, 0.7, 1.0]])
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # torch, for tasks
+DRAWS = 3
+X0 = np.array([0.4, 0.5, 0.0])
 
 
 def table() -> tuple[torch.Tensor, torch.Tensor]:
@@ -44,6 +46,25 @@ def codes() -> Any:
     return model.eval()
 
 
+@cache
+def tasks() -> Any:
+    """The third column says which of three functions, whose correlations are drawn too."""
+    points, outcomes = table()
+    model = SaasFullyBayesianMultiTaskGP(points, outcomes, task_feature=2, rank=2, output_tasks=[2])
+    g = torch.Generator().manual_seed(1)
+    features = torch.rand(DRAWS, 3, 2, generator=g, dtype=torch.float64)
+    scales = {"task_lengthscale": 0.5 + features[:, 0], "latent_features": features, "mean": features[..., 0]}
+    model.load_mcmc_samples(drawn(2) | scales)
+    return model.eval()
+
+
+MODELS: dict[str, tuple[Any, list[str] | None, np.ndarray]] = {
+    "codes": (codes, ["x2"], np.array([[0.9, 0.2, 0.5], [0.1, 0.7, 1.0]])),
+    "tasks": (tasks, None, np.array([[0.9, 0.2, 1.0], [0.1, 0.7, 2.0]])),
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
 def mean_of(model: Any) -> Any:
     def mean(x: np.ndarray) -> np.ndarray:
         with torch.no_grad():
@@ -52,18 +73,22 @@ def mean_of(model: Any) -> Any:
     return mean
 
 
-def test_the_definition_term_by_term() -> None:
-    model = codes()
-    e, T = gplens.explain(model, X, baseline=X0, categories=CODES, support=False), mean_of(model)
+@every_model
+def test_the_definition_term_by_term(name: str) -> None:
+    make, categories, X = MODELS[name]
+    model = make()
+    e, T = gplens.explain(model, X, baseline=X0, categories=categories, support=False), mean_of(model)
     truth = np.stack([by_definition(T, X0, x, [2]) for x in X])
     np.testing.assert_allclose(e.values.numpy(), truth, atol=5e-7 * np.abs(truth).max())
     np.testing.assert_allclose(e.values.sum(1).numpy(), T(X) - T(X0[None]), atol=1e-8)
 
 
-def test_deviations_are_those_of_the_mixture() -> None:
+@every_model
+def test_deviations_are_those_of_the_mixture(name: str) -> None:
     """Within every draw, from the host's joint posterior at all points of the definition, and between draws."""
-    model = codes()
-    e = gplens.explain(model, X, baseline=X0, categories=CODES, uncertainty=gplens.Diagonal(), support=False)
+    make, categories, X = MODELS[name]
+    model = make()
+    e = gplens.explain(model, X, baseline=X0, categories=categories, uncertainty=gplens.Diagonal(), support=False)
     for i, x in enumerate(X):
         points, rows = linear_map(X0, x, [2])
         with torch.no_grad():
@@ -75,9 +100,11 @@ def test_deviations_are_those_of_the_mixture() -> None:
             assert float(e.std[i, k]) == pytest.approx(float(variance.sqrt()), rel=5e-3)
 
 
-def test_an_acquisition_function_of_draws_with_channels() -> None:
-    acquisition = analytic.LogExpectedImprovement(codes(), best_f=2.0)
-    e = gplens.explain(acquisition, X, baseline=X0, categories=CODES, tolerance=1e-9)
+@every_model
+def test_an_acquisition_function_of_draws_with_channels(name: str) -> None:
+    make, categories, X = MODELS[name]
+    acquisition = analytic.LogExpectedImprovement(make(), best_f=2.0)
+    e = gplens.explain(acquisition, X, baseline=X0, categories=categories, tolerance=1e-9)
     with torch.no_grad():
         change = acquisition(torch.as_tensor(X)[:, None]) - acquisition(torch.as_tensor(X0)[None, None])
     assert (e.values.sum(1) - change).abs().max() <= 1e-8 * change.abs().max()

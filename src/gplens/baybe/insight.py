@@ -16,7 +16,7 @@ from gplens.baselines import Sample
 from gplens.baybe.objectives import known_objectives
 from gplens.baybe.pictures import draw
 from gplens.baybe.representations import experimental_tables
-from gplens.baybe.surrogates import measured, predicted, processes_of, rows_of, trained_space
+from gplens.baybe.surrogates import in_order_of, measured, predicted, processes_of, rows_of, trained_space
 from gplens.explain import explain
 from gplens.explanation import Explanation
 from gplens.interop.agreement import check_prediction
@@ -61,7 +61,7 @@ class Insight:
         """
         if campaign.measurements.empty:
             raise NoMeasurementsError(
-                "expected a campaign with measurements, got one without any; call campaign.add_measurements(data)."
+                "The campaign does not contain any measurements. Call campaign.add_measurements(data)."
             )
         context = campaign.searchspace, campaign.objective, campaign.measurements
         data, best = measured(*context, use_comp_rep=use_comp_rep)
@@ -125,7 +125,7 @@ class Insight:
 
         Args:
             target_index: the number of the target.
-            data: the experiments to explain; the background if None.
+            data: the experiments to explain, whose columns say the order of the features; the background if None.
             baseline: what gplens.explain takes, such as an experiment as a dictionary; the background if None.
             uncertainty, tolerance: as in gplens.explain.
         """
@@ -140,7 +140,7 @@ class Insight:
         )
         host = predicted(surrogate, rows, use_comp_rep=self.tables is None)
         check_prediction(explanation, host, "surrogate.posterior(data).mean")
-        return explanation
+        return in_order_of(rows if data is None else data, explanation)
 
     def explain_acquisition(
         self, candidates: pandas.DataFrame, /, *, baseline: Any = None, tolerance: float | None = None
@@ -165,13 +165,14 @@ class Insight:
             )
         if baseline is None and self.incumbent is None:
             raise ValueError("expected baseline= where several targets compete, got None; pass an experiment.")
-        return explain(
+        explanation = explain(
             replace(read(self.acquisition()), encoder=self.tables),
             rows_of(candidates, self.background_data),
             baseline=self.incumbent if baseline is None else baseline,
             categories=None if self.tables is None else self.tables.categories,
             tolerance=tolerance,
         )
+        return in_order_of(candidates, explanation)
 
     def plot(
         self,

@@ -2,8 +2,10 @@
 
 import warnings
 from collections.abc import Callable
+from math import ceil
 from typing import Any
 
+import numpy as np
 import pandas
 
 from gplens.explanation import Explanation
@@ -14,6 +16,12 @@ SINGLE = ("force", "waterfall")
 """Pictures of one experiment."""
 WHISKERS = ("scatter", "waterfall")
 """Pictures that show error bars, which are not computed for the others."""
+MOST = 12
+"""The most scatter plots in one picture: those of the numbers with the largest attributions."""
+ABREAST = 4
+"""Scatter plots in a row."""
+SIDE = 4.5
+"""Inches of a scatter plot."""
 
 
 def draw(
@@ -47,8 +55,7 @@ def _figure(kind: str, explanation: Explanation, *, show: bool) -> Any:
         return None
     from matplotlib import pyplot
 
-    features = len(explanation.feature_names)
-    size = (4.5 * features, 4.5) if kind == "scatter" else (8.0, 2 + 0.4 * features)
+    size = None if kind == "scatter" else (8.0, 2 + 0.4 * len(explanation.feature_names))
     return pyplot.figure(figsize=size, layout="constrained")
 
 
@@ -65,18 +72,32 @@ def _scatters(explanation: Explanation, figure: Any) -> Any:
 
     from gplens import plots
 
-    e = explanation
-    numbers = [name for k, name in enumerate(e.feature_names) if not bool(e.inputs[:, k].isnan().any())]
-    others = [name for name in e.feature_names if name not in numbers]
+    names = _scattered(explanation)
+    across = min(ABREAST, len(names))
+    down = ceil(len(names) / across)
+    figure = figure or Figure(layout="constrained")
+    figure.set_size_inches(SIDE * across, SIDE * down)
+    axes = figure.subplots(down, across, squeeze=False).ravel()
+    for ax in axes[len(names) :]:
+        ax.remove()
+    for name, ax in zip(names, axes, strict=False):
+        plots.scatter(explanation, name, ax=ax)
+    return axes[: len(names)] if len(names) > 1 else axes[0]
+
+
+def _scattered(e: Explanation) -> list[str]:
+    """The numbers with the largest attributions, in their order; with warnings of what is left out."""
+    numbers = [k for k in range(len(e.feature_names)) if not bool(e.inputs[:, k].isnan().any())]
+    others = [name for k, name in enumerate(e.feature_names) if k not in numbers]
     if not numbers:
         raise ValueError(f"expected a parameter that is a number for a scatter plot, got {others} alone.")
     if others:
-        warnings.warn(f"parameters that are no numbers are left out of the scatter plot: {others}", stacklevel=4)
-    figure = figure or Figure(figsize=(4.5 * len(numbers), 4.5), layout="constrained")
-    axes = figure.subplots(1, len(numbers), squeeze=False)[0]
-    for name, ax in zip(numbers, axes, strict=True):
-        plots.scatter(e, name, ax=ax)
-    return axes if len(numbers) > 1 else axes[0]
+        warnings.warn(f"non-numeric parameters are left out of the scatter plot: {others}", stacklevel=5)
+    size = e.values.abs().mean(0)
+    drawn = sorted(numbers, key=lambda k: -float(size[k]))[:MOST]
+    if len(drawn) < len(numbers):
+        warnings.warn(f"the scatter plot shows the {MOST} largest of {len(numbers)} numbers", stacklevel=5)
+    return [e.feature_names[k] for k in sorted(drawn)]
 
 
 def _of_shap(kind: str, explanation: Explanation, *, show: bool) -> Any:
@@ -87,4 +108,6 @@ def _of_shap(kind: str, explanation: Explanation, *, show: bool) -> Any:
     given = explanation.to_shap()
     if kind == "force":
         return shap.plots.force(given[0], matplotlib=True, show=show)
+    if len(given) == 1:  # which shap does not cluster
+        return shap.plots.heatmap(given, instance_order=np.zeros(1, dtype=int), show=show)
     return shap.plots.heatmap(given, show=show)

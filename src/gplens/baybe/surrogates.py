@@ -11,6 +11,8 @@ from baybe.surrogates import CompositeSurrogate, GaussianProcessSurrogate
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.explanation import Explanation
+
 
 def processes_of(surrogate: Any) -> tuple[GaussianProcessSurrogate, ...]:
     """The Gaussian processes of a surrogate, one for each modelled target.
@@ -70,6 +72,13 @@ def rows_of(data: pandas.DataFrame | None, background: pandas.DataFrame) -> pand
         return background
     missing = [name for name in background.columns if name not in data.columns]
     if missing:
-        raise ValueError(f"expected data with all columns of the background, got none for {missing}.")
+        raise ValueError(f"data must contain all columns that were used for the background, got none for {missing}.")
     chosen: Any = data[list(background.columns)]
     return chosen
+
+
+def in_order_of(data: pandas.DataFrame, explanation: Explanation) -> Explanation:
+    """The explanation with its features in the order of the columns of the data."""
+    names = explanation.feature_names
+    ordered = [str(name) for name in data.columns if name in names]
+    return explanation.summed({name: [names.index(name)] for name in ordered})

@@ -100,25 +100,43 @@ class Stationary(Kernel, Profile):
 
     def _between(self, difference: Float[Tensor, "b q p d"]) -> Between:
         """(5.12a) with a direction for each pair of points."""
-        e, rho = difference / self.lengthscale, self.lengthscale.expand(difference.shape[3]) ** -2
-        r2 = (e**2).sum(3)
-        slope, bend = 2 * self.slope(r2), self.bend(r2)
-        by_x = slope[..., None] * e / self.lengthscale
-        unit = e / (torch.where(r2 > 0, r2, 1).sqrt()[..., None] * self.lengthscale)
+        e = difference / self.lengthscale
+        return self._in_columns((e**2).sum(3), e, self.lengthscale.expand(difference.shape[3]))
 
-        def by_both(full: bool) -> Float[Tensor, "b q p d *d"]:
+    def _in_columns(
+        self, r2: Float[Tensor, "b q p"], e: Float[Tensor, "b q p k"], lengthscale: Float[Tensor, " k"]
+    ) -> Between:
+        """Derivatives in the columns of e, which may be some of those that the distances are of."""
+        slope, bend, rho = 2 * self.slope(r2), self.bend(r2), lengthscale**-2
+
+        def by_x(sign: float) -> Float[Tensor, "b q p k"]:
+            return (sign * slope)[..., None] * e / lengthscale
+
+        def unit() -> Float[Tensor, "b q p k"]:
+            return e / (torch.where(r2 > 0, r2, 1).sqrt()[..., None] * lengthscale)
+
+        def by_both(full: bool) -> Float[Tensor, "b q p k *k"]:
+            u = unit()
             if not full:
-                return -slope[..., None] * rho - bend[..., None] * unit**2
-            outer = bend[..., None, None] * unit[..., None] * unit[..., None, :]
+                return -slope[..., None] * rho - bend[..., None] * u**2
+            outer = bend[..., None, None] * u[..., None] * u[..., None, :]
             return -slope[..., None, None] * torch.diag(rho) - outer
 
-        def summed(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
-            isotropic, ahead = -(H * slope).sum((1, 2)), ((H * bend)[..., None] * unit).flatten(1, 2)
+        def summed(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b k *k"]:
+            u = unit()
+            isotropic, ahead = -(H * slope).sum((1, 2)), ((H * bend)[..., None] * u).flatten(1, 2)
             if not full:
-                return isotropic[:, None] * rho - (ahead * unit.flatten(1, 2)).sum(1)
-            return isotropic[:, None, None] * torch.diag(rho) - ahead.mT @ unit.flatten(1, 2)
+                return isotropic[:, None] * rho - (ahead * u.flatten(1, 2)).sum(1)
+            return isotropic[:, None, None] * torch.diag(rho) - ahead.mT @ u.flatten(1, 2)
 
-        return Between(self.profile(r2), lambda: by_x, lambda: -by_x, by_both, summed)
+        return Between(
+            self.profile(r2),
+            lambda: by_x(1.0),
+            lambda: by_x(-1.0),
+            by_both,
+            summed,
+            lambda dims: self._in_columns(r2, e[..., dims], lengthscale[dims]),
+        )
 
     def fold(
         self, left: Line, right: Line, support: Support, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool

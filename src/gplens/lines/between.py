@@ -31,6 +31,8 @@ class Between:
     """full -> d_k d_l' k(x_q, y_p), for all pairs of features if full, else for k = l."""
     summed: Callable[[Float[Tensor, "b q p"], bool], Matrix] | None = None
     """A faster way to  sum_qp H_qp d_k d_l' k(x_q, y_p), if the kernel has one."""
+    chosen: "Callable[[Int[Tensor, ' k']], Between] | None" = None
+    """A faster way to `columns`, if the kernel has one."""
 
     @cached_property
     def by_x(self) -> Float[Tensor, "b q p d"]:
@@ -48,6 +50,17 @@ class Between:
             return self.summed(H, full)
         return torch.einsum("bqp,bqp...->b...", H, self.by_both(full))
 
+    def columns(self, dims: Int[Tensor, " k"]) -> "Between":
+        """The same kernel with its derivatives in the features `dims` alone."""
+        if self.chosen is not None:
+            return self.chosen(dims)
+        return Between(
+            self.values,
+            lambda: self.by_x[..., dims],
+            lambda: self.by_y[..., dims],
+            lambda full: self.by_both(True)[..., dims, :][..., dims] if full else self.by_both(False)[..., dims],
+        )
+
     def __add__(self, other: "Between") -> "Between":
         return Between(
             self.values + other.values,
@@ -55,6 +68,7 @@ class Between:
             lambda: self.by_y + other.by_y,
             lambda full: self.by_both(full) + other.by_both(full),
             lambda H, full: self.by_both_sum(H, full=full) + other.by_both_sum(H, full=full),
+            lambda dims: self.columns(dims) + other.columns(dims),
         )
 
     def __mul__(self, other: "Between") -> "Between":
@@ -71,6 +85,7 @@ class Between:
             lambda: self.by_x * right + other.by_x * left,
             lambda: self.by_y * right + other.by_y * left,
             by_both,
+            chosen=lambda dims: self.columns(dims) * other.columns(dims),
         )
 
     def scaled(self, factor: Float[Tensor, ""]) -> "Between":
@@ -81,6 +96,7 @@ class Between:
             lambda: factor * self.by_y,
             lambda full: factor * self.by_both(full),
             lambda H, full: factor * self.by_both_sum(H, full=full),
+            lambda dims: self.columns(dims).scaled(factor),
         )
 
     def pulled_back(self, W: Float[Tensor, "d e"]) -> "Between":
@@ -91,6 +107,7 @@ class Between:
             lambda: self.by_y @ W.T,
             lambda full: _pulled_back(self.by_both(True), W, full),
             lambda H, full: _pulled_back(self.by_both_sum(H, full=True), W, full),
+            lambda chosen: self.pulled_back(W[chosen]),
         )
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Between":
@@ -101,7 +118,13 @@ class Between:
             lambda: embed(self.by_y, dims, features),
             lambda full: embed_matrix(self.by_both, dims, features, full=full),
             lambda H, full: embed_matrix(lambda wide: self.by_both_sum(H, full=wide), dims, features, full=full),
+            lambda chosen: self._embedded_in(dims, chosen),
         )
+
+    def _embedded_in(self, dims: Int[Tensor, " k"], chosen: Int[Tensor, " c"]) -> "Between":
+        """As one of the features `chosen` alone, some of which are among `dims`."""
+        inner, place = (dims[:, None] == chosen).nonzero(as_tuple=True)
+        return self.columns(inner).embedded(place, len(chosen))
 
 
 def embed_matrix(

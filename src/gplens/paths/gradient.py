@@ -9,25 +9,23 @@ from torch import Tensor
 
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
-from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
 from gplens.paths.end_targets import Targets, finished, targets_on
-from gplens.paths.integrand import Integrand, Question
+from gplens.paths.integrand import Question
 from gplens.paths.nested import NestedRule, nested_rule
 from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
 from gplens.paths.panel_sums import KeptNodes, PanelSums, joined_sums
 from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels
 from gplens.paths.path_sums import PathSums
+from gplens.paths.target_gradient import TargetGradient
 from gplens.paths.whole_paths import WholePaths
 
 KEPT_BLOCKS = 4
 """A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
-ROUNDING = torch.finfo(torch.float64).eps
-"""The relative rounding error of a target."""
 
 
 @final
-class PathGradient(Integrand):
+class PathGradient(TargetGradient):
     """d_k times the gradient of T = psi(m, v) on b lines, for the outputs asked for.
 
     Args:
@@ -48,16 +46,12 @@ class PathGradient(Integrand):
         known: Known | None = None,
         targets: Targets | None = None,
     ) -> None:
-        self.question, self.scratch = question, scratch or Scratch()
-        self.process, self.expectation, self.outputs = question.process, question.expectation, question.outputs
-        self.x0, self.x, self.shared = x0, x, x0.shape[0] == 1
+        super().__init__(question, x0, x, scratch)
         # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
         self.directions = x.new_zeros(x.shape[0] + self.shared, x.shape[1])
         torch.sub(x, x0, out=self.directions[: x.shape[0]])
-        if known is None:
-            line = Line(x0, self.d, x.new_zeros(x.shape[0], 0))
-            known = Known(self.process.length(line), self.process.kinks(line))
-        self._length, self._kinks = known.length, known.kinks
+        if known is not None:
+            self.known = known
         self._targets = None if targets is None else finished(self.d, *targets)
 
     @property
@@ -65,41 +59,9 @@ class PathGradient(Integrand):
         """x - x0."""
         return self.directions[: self.rows]
 
-    @property
-    def rows(self) -> int:
-        return self.x.shape[0]
-
-    @property
-    def end(self) -> Float[Tensor, "b o"]:
-        """T(x)."""
-        return self.targets()[0]
-
-    @property
-    def start(self) -> Float[Tensor, "b o"]:
-        """T(x0)."""
-        return self.targets()[1]
-
-    @property
-    def change(self) -> Float[Tensor, "b o"]:
-        end, start = self.targets()
-        return end - start
-
-    @property
-    def rounding(self) -> Float[Tensor, "b o"]:
-        return ROUNDING * (self.end.abs() + self.start.abs())
-
-    @property
-    def floor(self) -> float:
-        return self.expectation.floor
-
-    @property
-    def gap_floor(self) -> Float[Tensor, "b o"]:
-        """The stated accuracy of the target: relative to the target, and the floor of an absolute one."""
-        return max(self.expectation.accuracy, ROUNDING) * (self.end.abs() + self.start.abs()) + self.floor
-
-    @property
-    def length(self) -> Float[Tensor, " b"]:
-        return self._length
+    def measured(self) -> Known:
+        line = Line(self.x0, self.d, self.x.new_zeros(self.rows, 0))
+        return Known(self.process.length(line), self.process.kinks(line))
 
     def targets(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
         """T(x) and T(x0). They come with whole paths, or are evaluated here if asked for earlier."""
@@ -113,35 +75,18 @@ class PathGradient(Integrand):
         target = targets_on(self.question, Line(self.x0, self.directions, self.x.new_ones(len(self.directions), 1)))
         return finished(self.d, target[:-1], target[-1:])
 
-    @property
-    def smooth(self) -> bool:
-        return self.process.smooth
-
-    @property
-    def least_nodes(self) -> int:
-        """Logits of classes differ along most paths by more than the polynomials of the smallest rules describe."""
-        return 15 if self.expectation.independent else 9
-
-    @property
-    def kinks(self) -> Float[Tensor, "b k"]:
-        return self._kinks
-
-    @property
-    def kinked(self) -> bool:
-        return self._kinks.shape[1] > self.process.cuts
-
     def take(self, rows: Int[Tensor, " k"]) -> "PathGradient":
         end, start = self.targets()
-        known, targets = Known(self._length[rows], self._kinks[rows]), (end[rows], start[rows])
+        known, targets = Known(self.length[rows], self.kinks[rows]), (end[rows], start[rows])
         x0 = self.x0 if self.shared else self.x0[rows]
         return PathGradient(self.question, x0, self.x[rows], self.scratch, known, targets)
 
     def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
         """Gauss's rules for whole paths, unless kinks are known, derivatives are not, or nothing has to add up."""
-        if self.process.autograd or self.expectation.accuracy == torch.inf or self._kinks.shape[1]:
+        if self.process.autograd or self.expectation.accuracy == torch.inf or self.kinks.shape[1]:
             return None
         paths = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch, self._targets)
-        whole = paths.run(self._length, reach)
+        whole = paths.run(self.length, reach)
         if bool(whole.tried.all()):
             self._targets = whole.end, whole.start
         if not bool(whole.tried.any()):
@@ -152,7 +97,7 @@ class PathGradient(Integrand):
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""
         rule = nested_rule(count, kinked=self.kinked, smooth=self.smooth)
-        size = rows_in_a_block(numbers_on_a_line(self.process, count, rule.channels.shape[0] * len(self.outputs)))
+        size = self._lines_in_a_block(count, rule.channels.shape[0])
         if panels.owner.shape[0] <= KEPT_BLOCKS * size:
             return self._sums_of_block(panels, rule, tolerance, kept)
         blocks = torch.arange(panels.owner.shape[0]).split(size)
@@ -183,7 +128,7 @@ class PathGradient(Integrand):
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
         """d_k sum_q weights_q [psi_m d_k m + psi_v d_k v]  (4.1), in blocks of rows."""
-        size = rows_in_a_block(numbers_on_a_line(self.process, t.shape[1], weights.shape[1] * len(self.outputs)))
+        size = self._lines_in_a_block(t.shape[1], weights.shape[1])
         blocks = []
         for block in torch.arange(rows.shape[0]).split(size):
             lines = rows[block]

@@ -8,14 +8,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.paths.category_gradient import CategoryGradient
-from gplens.paths.panel_nodes import NodeWeights
+from gplens.paths.panel_nodes import Known, NodeWeights
+from gplens.paths.target_gradient import TargetGradient
 from gplens.processes.one_hot_process import OneHotProcess
 from gplens.processes.process import Process
 
 
 @final
-class ShareGradient(CategoryGradient):
+class ShareGradient(TargetGradient):
     """Each path on one line, in numbers and shares of categories: the target is affine in f  (10.3)."""
 
     @property
@@ -30,27 +30,11 @@ class ShareGradient(CategoryGradient):
 
     @cached_property
     def _ends(self) -> Line:
-        begin, end = self.shares.layout.encode(self.x0), self.shares.layout.encode(self.x)
+        begin, end = self.shares.layout.encode(self.starts), self.shares.layout.encode(self.x)
         return Line(begin, end - begin, self.x.new_zeros(len(self.x), 0))
 
-    @cached_property
-    def _length(self) -> Float[Tensor, " b"]:
-        return self.process.length(self._ends)
-
-    @cached_property
-    def _kinks(self) -> Float[Tensor, "b k"]:
-        return self.process.kinks(self._ends)
-
-    @property
-    def length(self) -> Float[Tensor, " b"]:
-        return self._length
-
-    @property
-    def kinks(self) -> Float[Tensor, "b k"]:
-        return self._kinks
-
-    def take(self, rows: Int[Tensor, " k"]) -> "ShareGradient":
-        return ShareGradient(self.question, self.x0[rows], self.x[rows], self.scratch)
+    def measured(self) -> Known:
+        return Known(self.process.length(self._ends), self.process.kinks(self._ends))
 
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]

@@ -1,6 +1,5 @@
 """Paths that switch categories: multilinear in the categories, straight in the numbers, at the same t (MATH 10.1)."""
 
-from functools import cached_property
 from typing import final
 
 import torch
@@ -11,14 +10,14 @@ from torch.nn.utils.rnn import pad_sequence
 from gplens.expectations.channel_gradients import ChannelGradients
 from gplens.lines.line import Line
 from gplens.lines.switches import Corners, Switches
-from gplens.paths.category_gradient import CategoryGradient
-from gplens.paths.panel_nodes import NodeWeights
+from gplens.paths.panel_nodes import Known, NodeWeights
 from gplens.paths.switch_channels import NODES, Moments, split_changes, switched_pairs
-from gplens.processes.process import Marginals, Process
+from gplens.paths.target_gradient import TargetGradient
+from gplens.processes.process import Marginals
 
 
 @final
-class SwitchingGradient(CategoryGradient):
+class SwitchingGradient(TargetGradient):
     """Each path on the 2^c lines of its c changed categories, which stay as they are on a line.
 
     number k:    d_k sum_S w_S(t) d_k T(x_num(t), S)                  w_S = t^|S| (1 - t)^(c - |S|)      (10.1)
@@ -26,52 +25,28 @@ class SwitchingGradient(CategoryGradient):
     """
 
     @property
-    def process(self) -> Process:
-        return self.question.process
-
-    @property
     def switches(self) -> Switches:
         """The blocks that paths change."""
         assert self.question.switches is not None
         return self.question.switches
 
-    @cached_property
-    def _ends(self) -> tuple[Corners, Line]:
-        corners = self.switches.corners(self.x0, self.x)
-        return corners, Line(corners.x0, corners.d, self.x.new_zeros(len(corners.d), 0))
-
-    @cached_property
-    def _length(self) -> Float[Tensor, " b"]:
-        """That of the longest line."""
-        corners, line = self._ends
-        return self.x.new_zeros(len(self.x)).scatter_reduce(0, corners.owner, self.process.length(line), "amax")
-
-    @cached_property
-    def _kinks(self) -> Float[Tensor, "b k"]:
-        """Those of all lines of a path, side by side; NaN where a path has fewer."""
-        corners, line = self._ends
-        kinks, counts = self.process.kinks(line), torch.bincount(corners.owner, minlength=len(self.x)).tolist()
+    def measured(self) -> Known:
+        """The length of the longest line of a path, and the kinks of all of them; NaN where a path has fewer."""
+        corners = self.switches.corners(self.starts, self.x)
+        line = Line(corners.x0, corners.d, self.x.new_zeros(len(corners.d), 0))
+        length = self.x.new_zeros(self.rows).scatter_reduce(0, corners.owner, self.process.length(line), "amax")
+        kinks, counts = self.process.kinks(line), torch.bincount(corners.owner, minlength=self.rows).tolist()
         if not kinks.shape[1]:
-            return kinks.new_empty(len(self.x), 0)
-        return pad_sequence([part.flatten() for part in kinks.split(counts)], batch_first=True, padding_value=torch.nan)
-
-    @property
-    def length(self) -> Float[Tensor, " b"]:
-        return self._length
-
-    @property
-    def kinks(self) -> Float[Tensor, "b k"]:
-        return self._kinks
-
-    def take(self, rows: Int[Tensor, " k"]) -> "SwitchingGradient":
-        return SwitchingGradient(self.question, self.x0[rows], self.x[rows], self.scratch)
+            return Known(length, kinks.new_empty(self.rows, 0))
+        side_by_side = [part.flatten() for part in kinks.split(counts)]
+        return Known(length, pad_sequence(side_by_side, batch_first=True, padding_value=torch.nan))
 
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
         """The sums of (10.1), in blocks of lines."""
         out = weights.new_zeros(*weights.shape[:2], len(self.outputs), self.x.shape[1])
-        corners = self.switches.corners(self.x0[rows], self.x[rows])
+        corners = self.switches.corners(self.starts[rows], self.x[rows])
         moments = []
         for lines in torch.arange(len(corners.owner)).split(self._lines_in_a_block(t.shape[1], weights.shape[1])):
             part = corners.take(lines)

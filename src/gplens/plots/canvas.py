@@ -55,7 +55,8 @@ def write_title(ax: Axes, title: str, subtitle: str) -> None:
 
     In a figure of its own it begins at the left edge of the figure and does not narrow the axes.
     """
-    title, figure = title[:1].upper() + title[1:], root_figure(ax)
+    named = title[1:2].isupper()  # as qLogExpectedImprovement is
+    title, figure = title if named else title[:1].upper() + title[1:], root_figure(ax)
     width, height = figure.get_size_inches()
     inches = width - 0.2 if isinstance(ax, ShownAxes) else width * ax.get_position().width
     lines = wrap(title, max(20, int(inches / CHARACTER))), wrap(subtitle, max(24, int(inches / SMALLER)))

@@ -77,8 +77,9 @@ def waterfall(
     start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
     ax = axes_of(ax, 7.2, 0.7 + 0.3 * (len(shown.names) + 2) + (0 if e.support is None else STRIP + 0.3))
     labels, parts = step_labels(e, shown, row), parts_of(e.channels, j, row, shown)
-    draw_steps(ax, shown, start, end, labels=["baseline", *labels, "prediction"], parts=parts)
-    ax.set_xlabel(axis_label("prediction", unit))
+    word = "value" if e.provenance.acquisition else "prediction"
+    draw_steps(ax, shown, start, end, labels=["baseline", *labels, word], parts=parts)
+    ax.set_xlabel(axis_label(word, unit))
     if e.support is not None:
         draw_support(strip_below(ax), e.support.along[row])
     sd = "" if shown.std is None else "± 1 sd in numbers, "

@@ -11,6 +11,7 @@ from gplens.paths.integrand import Question
 from gplens.paths.panel_nodes import NodeValues
 from gplens.processes.joint import JointPoints
 from gplens.processes.process import Process, Sources
+from gplens.uncertainty.joint_columns import joint_in_columns
 from gplens.uncertainty.latent_paths import ROUNDING
 from gplens.uncertainty.switch_nodes import SwitchNodes
 
@@ -32,7 +33,7 @@ class SwitchDraws:
     sources: Sources
     nodes: SwitchNodes
     joint: tuple[JointPoints, ...]
-    """Of each independent latent function."""
+    """Of each independent latent function, with its derivatives in the numbers that move."""
 
     @staticmethod
     def most(*, linear: bool) -> int:
@@ -51,10 +52,9 @@ class SwitchDraws:
                 "uncertainty= out."
             )
         sources = Sources.of(question.process)
-        latents = range(sources.process.latents)
-        return SwitchDraws(
-            question, sources, nodes, tuple(JointPoints.of(sources.process, i, nodes.x) for i in latents)
-        )
+        moved = torch.tensor(nodes.moved, dtype=torch.int64)
+        joint = tuple(joint_in_columns(sources.process, i, nodes.x, moved) for i in range(sources.process.latents))
+        return SwitchDraws(question, sources, nodes, joint)
 
     def covariances(self) -> Float[Tensor, "2 o d d"]:
         """Cov(IG_j, IG_k) of outputs that are affine in f, by the rule and by the coarser one."""
@@ -65,18 +65,25 @@ class SwitchDraws:
         return torch.einsum("ol,lrjk->rojk", by_latent, whole)
 
     def _covariance(self, joint: JointPoints) -> Float[Tensor, "2 d d"]:
-        nodes, d = self.nodes, self.nodes.x.shape[1]
-        total, n = nodes.x.new_zeros(2, d, d), len(nodes.x)
-        size = max(1, BLOCK // (n * (1 + d) ** 2))
+        """Of the features that a path changes; zeros for the others."""
+        nodes, (n, d), moved = self.nodes, self.nodes.x.shape, self.nodes.moved
+        changed = [j for j in range(d) if j in moved or bool(nodes.values[:, :, j].any())]
+        values = nodes.values[:, :, changed]
+        slopes = nodes.slopes[:, :, moved]
+        place = [changed.index(j) for j in moved]
+        total = nodes.x.new_zeros(2, len(changed), len(changed))
+        size = max(1, BLOCK // (n * ((1 + len(moved)) ** 2 + d)))
         for start in range(0, n, size):
             rows = slice(start, min(n, start + size))
             C = joint.covariance(rows, slice(0, n))
             for r in range(2):
-                values, slopes = nodes.values[r], nodes.slopes[r]
-                left = torch.einsum("nj,nml->jml", values[rows], C[:, 0])
-                left += torch.einsum("nj,njml->jml", slopes[rows], C[:, 1:])
-                total[r] += left[..., 0] @ values + torch.einsum("jmk,mk->jk", left[..., 1:], slopes)
-        return total
+                left = torch.einsum("nj,nml->jml", values[r, rows], C[:, 0])
+                left[place] += torch.einsum("nj,njml->jml", slopes[r, rows], C[:, 1:])
+                total[r] += left[..., 0] @ values[r]
+                total[r][:, place] += torch.einsum("jmk,mk->jk", left[..., 1:], slopes[r])
+        whole = total.new_zeros(2, d, d)
+        whole[:, torch.tensor(changed)[:, None], torch.tensor(changed)] = total
+        return whole
 
     def attributions(self, count: int, seed: int) -> Float[Tensor, "2 s o d"]:
         """Draws of the attributions, by the rule and by the coarser one on the same draws."""
@@ -103,9 +110,8 @@ class SwitchDraws:
         self, i: int, joint: JointPoints, count: int, generator: torch.Generator
     ) -> tuple[Float[Tensor, "s n e"], Float[Tensor, " n"]]:
         """Draws of f and of its derivatives in the numbers that move, and the variance that no two nodes share."""
-        x, kept, process = self.nodes.x, [0, *(1 + k for k in self.nodes.moved)], self.sources.process
-        everything = slice(0, len(x))
-        C = joint.covariance(everything, everything)[:, kept][..., kept]
+        x, process, everything = self.nodes.x, self.sources.process, slice(0, len(self.nodes.x))
+        C = joint.covariance(everything, everything)
         v = process.v(x)[:, i]
         jitter = v - C[:, 0, :, 0].diagonal()
         size, vectors = torch.linalg.eigh(C.flatten(2).flatten(0, 1))

@@ -1,6 +1,6 @@
 """The spread of attributions of paths that change categories: exact if linear in f, else by draws (MATH 10.4)."""
 
-from dataclasses import replace
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -8,14 +8,12 @@ from torch import Tensor
 
 from gplens.explanation.spread import Spread
 from gplens.lines.switches import Switches
-from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribute import attribute
 from gplens.paths.averaging import Background
 from gplens.paths.integrand import Question
-from gplens.uncertainty.answers import of_every_draw, pooled
+from gplens.uncertainty.answers import of_every_draw
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
+from gplens.uncertainty.row_spreads import spread_row_by_row
 from gplens.uncertainty.spreads import SpreadQuestion
-from gplens.uncertainty.sums import NEXT_ROW
 from gplens.uncertainty.switch_draws import SwitchDraws
 from gplens.uncertainty.switch_nodes import SwitchNodes
 
@@ -53,41 +51,16 @@ def spread_of_switches(
     background: Background,
 ) -> Spread:
     """The spread of the attributions `values`, or of their sums over the sets of the background, input by input."""
-    draws = question.expectation.draws_of(question.outputs)
-    if draws is None:
-        return _rows(SpreadQuestion(question, request), x, baselines, values, background)
-    every_draw = of_every_draw(question, request, draws)
-    draw_values = attribute(every_draw.question, Adaptive(), x, baselines, background).integral.values
-    spread = _rows(every_draw, x, baselines, draw_values, background)
-    return pooled(spread, background.summed(draw_values), draws.counts, request)
-
-
-def _rows(
-    asked: SpreadQuestion,
-    x: Float[Tensor, "b d"],
-    baselines: Float[Tensor, "#b s d"],
-    values: Float[Tensor, "b o d"],
-    background: Background,
-) -> Spread:
-    parts, s = [], baselines.shape[1]
-    shares = baselines.new_full((s,), 1 / s) if background.shares is None else background.shares
-    for i, (end, starts) in enumerate(zip(x, baselines.expand(len(x), -1, -1), strict=True)):
-        request = asked.request
-        if isinstance(request, Samples):
-            request = replace(request, seed=request.seed + NEXT_ROW * i)
-        parts.append(_row(replace(asked, request=request), end, starts, shares, values[i], background))
-    return replace(
-        parts[0], **{name: torch.cat([part.tensors()[name] for part in parts]) for name in parts[0].tensors()}
-    )
+    return spread_row_by_row(question, request, x, baselines, values, background, partial(_row, background))
 
 
 def _row(
+    background: Background,
     asked: SpreadQuestion,
     x: Float[Tensor, " d"],
     baselines: Float[Tensor, "s d"],
     shares: Float[Tensor, " s"],
     values: Float[Tensor, "o d"],
-    background: Background,
 ) -> Spread:
     """With more nodes until the coarser rule gives the same deviations."""
     assert isinstance(asked.question.switches, Switches)

@@ -218,6 +218,14 @@ EVERY_ACQUISITION = [
         ends=(GOOD, UNSEEN),
     ),
     AcquisitionCase(
+        "q log NEHVI of a small tau",
+        lambda: qLogNoisyExpectedHypervolumeImprovement(listed(), REFERENCE, inputs(12, 0)[:9], sampler(2)),
+        kinks=1e-6,
+        closed=False,
+        tolerance=1e-7,
+        ends=(GOOD, UNSEEN),
+    ),
+    AcquisitionCase(
         "EHVI of samples",
         lambda: qExpectedHypervolumeImprovement(
             listed(),

@@ -11,6 +11,7 @@ import torch
 from botorch.fit import fit_fully_bayesian_model_nuts, fit_gpytorch_mll
 from botorch.models import MixedSingleTaskGP, ModelListGP, MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
 from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+from botorch.models.fully_bayesian_multitask import SaasFullyBayesianMultiTaskGP
 from botorch.models.map_saas import AdditiveMapSaasSingleTaskGP
 from botorch.models.transforms import ChainedOutcomeTransform, Log, Standardize
 from botorch.models.transforms.input import (
@@ -177,6 +178,18 @@ def drawn(*, warping: bool = False, **transforms: Any) -> Any:
     return model.eval()
 
 
+def drawn_tasks() -> Any:
+    """Two tasks and three draws, of which the correlations of the tasks are part."""
+    X, Y = branin()
+    task = (torch.arange(10) % 2)[:, None].double()
+    model = SaasFullyBayesianMultiTaskGP(torch.cat([X[:10] / 15, task], 1), Y[:10] / 50, task_feature=-1)
+    scales = torch.tensor([[0.3, 0.8], [0.5, 0.4], [0.7, 1.5]], dtype=torch.float64)
+    samples = {"lengthscale": scales, "outputscale": scales[:, 0] + 1, "mean": scales, "noise": scales[:, 0] / 30}
+    features = torch.stack([scales, 1 - scales], dim=1)
+    model.load_mcmc_samples(samples | {"task_lengthscale": scales, "latent_features": features})
+    return model.eval()
+
+
 def predicted(model: Any, X: Array) -> Array:
     """posterior(X).mean, averaged over draws of hyper-parameters, of a copy: it would change the mode of the model."""
     with torch.no_grad(), warnings.catch_warnings(action="ignore"):
@@ -228,6 +241,7 @@ EVERY_MODEL = [
     case("MultiTaskGP", tasks, np.array([[0.9, 0.2, 1.0], [0.1, 0.7, 1.0]]), np.array([0.4, 0.5, 1.0])),
     case("SingleTaskVariationalGP", variational, *PLANE),
     case("AdditiveMapSaasSingleTaskGP", additive, *CUBE),
+    case("draws of tasks", drawn_tasks, np.array([[0.5, 0.6, 1.0], [0.1, 0.4, 1.0]]), np.array([0.2, 0.3, 1.0])),
     case("draws with input warping", partial(drawn, warping=True), np.array([[0.5, 0.6]]), np.array([0.2, 0.3])),
 ]
 BY_NUTS = [

@@ -116,6 +116,17 @@ def test_attributions_are_those_of_captum(case: AcquisitionCase) -> None:
     assert (e.values - oracle).abs().max() <= case.captum * oracle.abs().max()
 
 
+@pytest.mark.slow
+def test_steps_on_the_whole_path_miss_the_kinks() -> None:
+    """Why Captum's path is divided: 512 steps from end to end are off by far more than what is compared."""
+    case = next(case for case in EVERY_ACQUISITION if case.name == "q log NEHVI of a small tau")
+    X, x0 = case.ends
+    whole = IntegratedGradients(lambda X: built(case)(X[:, None]))
+    undivided = whole.attribute(X, x0.expand_as(X).contiguous(), n_steps=STEPS, method="gausslegendre")
+    change = values(built(case), X) - values(built(case), x0[None])
+    assert (undivided.sum(1) - change).abs().max() > 0.1 * change.abs().max()
+
+
 @pytest.mark.parametrize("case", EVERY_CASE)
 def test_channels_add_up_and_autograd_is_said(case: AcquisitionCase) -> None:
     e = explained(case)

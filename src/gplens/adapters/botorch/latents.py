@@ -13,7 +13,7 @@ from torch import Tensor
 from gplens.adapters.botorch.inputs import SAME, Smooth, smooth_inputs
 from gplens.adapters.botorch.outcomes import Outcome, rescale
 from gplens.adapters.gpytorch.kernels import translate_kernel
-from gplens.adapters.gpytorch.prior import AGREEMENT, Prior, cholesky, inverse, read_prior
+from gplens.adapters.gpytorch.prior import AGREEMENT, Prior, cholesky, inverse, pick, read_prior
 from gplens.adapters.gpytorch.variational import read_variational
 from gplens.adapters.reading import compare_numbers
 from gplens.kernels import Kernel, Warped
@@ -100,12 +100,12 @@ def _read_task_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Pr
         values = sorted(model._expected_task_values)
         raise ValueError(f"expected tasks numbered 0, 1, 2, ..., got the values {values}; number them, and fit again.")
     kernel: Kernel = translate_kernel(model.covar_module, index, points.shape[1])
-    host = model.forward(points).covariance_matrix
+    host = pick(model.forward(points).covariance_matrix, index, 2)
     hint = "A subclass may have changed forward()."
     compare_numbers("kernel of inputs and tasks", kernel(points, points), host, AGREEMENT * host.abs().max(), hint)
 
     def mean(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        return model.forward(X).mean
+        return pick(model.forward(X).mean, index, 1)
 
     return Prior(kernel, AutogradMean(mean), ())
 

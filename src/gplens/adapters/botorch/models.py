@@ -81,12 +81,11 @@ def _parts_of(model: Any) -> list[Any]:
 def _check_supported(model: Any) -> None:
     name, bayesian = type(model).__name__, model._is_fully_bayesian
     batch: Any = model.batch_shape if isinstance(model, ExactGP) and not bayesian else ()
-    single = isinstance(model, ExactGP) and not isinstance(model, MultiTaskGP)
-    if not (single if bayesian else isinstance(model, READ)):
+    if not isinstance(model, ExactGP if bayesian else READ):
         raise TypeError(
             "expected a SingleTaskGP or a model that inherits from it, a MixedSingleTaskGP, a MultiTaskGP, a "
-            "SingleTaskVariationalGP, a fully Bayesian single-task GP, or a ModelListGP of these, got BoTorch's "
-            f"{name}; fit one of these."
+            "SingleTaskVariationalGP, a fully Bayesian GP of one task or of several, or a ModelListGP of these, got "
+            f"BoTorch's {name}; fit one of these."
         )
     if bayesian and model.covar_module is None:
         raise ValueError(

@@ -83,7 +83,7 @@ def _latent(kernel: Any, index: int) -> Any:
 
 def discrete(kernel: Any, index: int, features: int) -> kernels.Discrete:
     """A kernel of categories, evaluated by the host: whether two of them are equal has no derivative."""
-    categories = _of_all_columns(_latent(kernel, index))
+    categories = _latent(_of_all_columns(kernel), index)  # GPyTorch would pick one of active_dims as well
     return kernels.Discrete(*_evaluated(categories), type(kernel).__name__)
 
 

@@ -137,10 +137,11 @@ def _forward(model: Any, index: int, x: Float[Tensor, "k d"]) -> tuple[Tensor, T
     with without_warnings_of_jitter():
         prior = model.forward(x)
         covariance = prior.covariance_matrix
-    return _pick(prior.mean, index, 1), _pick(covariance, index, 2)
+    return pick(prior.mean, index, 1), pick(covariance, index, 2)
 
 
-def _pick(batch: Tensor, index: int, event: int) -> Tensor:
+def pick(batch: Tensor, index: int, event: int) -> Tensor:
+    """What belongs to latent function `index`: its last `event` axes."""
     return batch if batch.ndim == event else batch[index if len(batch) > 1 else 0]
 
 
@@ -150,13 +151,13 @@ def _by_forward(model: Any, index: int, points: Float[Tensor, "k d"], why: str) 
 
     def pairs(X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         joint = model.forward(torch.cat([X, Z])).lazy_covariance_matrix
-        return _pick(joint[..., : len(X), len(X) :].to_dense(), index, 2)
+        return pick(joint[..., : len(X), len(X) :].to_dense(), index, 2)
 
     def variance(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        return _pick(model.forward(X).lazy_covariance_matrix.diagonal(dim1=-2, dim2=-1), index, 1)
+        return pick(model.forward(X).lazy_covariance_matrix.diagonal(dim1=-2, dim2=-1), index, 1)
 
     def mean(X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        return _pick(model.forward(X).mean, index, 1)
+        return pick(model.forward(X).mean, index, 1)
 
     kernel = Autograd(pairs, variance, f"{type(model).__name__}.forward")
     check_smooth(kernel, points)
