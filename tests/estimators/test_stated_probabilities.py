@@ -1,6 +1,7 @@
 """Probabilities of several classes are those that new rows have: the factor of latent functions (MATH 6.16, 6.17)."""
 
 import numpy as np
+import pytest
 import torch
 from sklearn.datasets import load_iris, make_classification
 
@@ -36,6 +37,7 @@ def three_classes(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return make_classification(900, 8, **options, random_state=seed)
 
 
+@pytest.mark.slow
 def test_new_rows_are_more_probable_than_without_the_factor(monkeypatch) -> None:
     gains = []
     for seed in (71, 72):

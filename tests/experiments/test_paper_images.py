@@ -37,6 +37,7 @@ def results() -> list[Report]:
         return [image_experiment.run("Digits", four_digits, names, 5, True, Messages(show=False)) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(results: list[Report]) -> None:
     one, two = results
     assert set(one.tables) == {"images", "pixels", "curves", "scores"}

@@ -75,6 +75,7 @@ def twice() -> list[pandas.DataFrame]:
     return [numbers(), numbers()]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(twice: list[pandas.DataFrame]) -> None:
     pandas.testing.assert_frame_equal(*twice, check_exact=True)
 

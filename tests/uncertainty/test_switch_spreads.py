@@ -100,6 +100,7 @@ def test_draws_of_a_target_through_a_link_against_joint_draws_of_the_host() -> N
             assert float(explanation.values[i, k]) == pytest.approx(float(draws.mean()), abs=0.03 * float(draws.std()))
 
 
+@pytest.mark.slow
 def test_both_ways_to_the_covariance_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """In shares of categories, and as sums over all lines; over a background, with groups and draws too."""
     X, x0 = torch.as_tensor(X_MIXED[:1]), gplens.baselines.Sample(mixed().train_inputs[0][:2])

@@ -51,6 +51,7 @@ def test_sparse_models_satisfy_the_law(name: str, likelihood: object, g: Functio
     law(read(subject, points=X).process, 0, e.covariance[0], X[0], X[1], g)
 
 
+@pytest.mark.slow
 def test_a_kernel_by_autograd_satisfies_the_law() -> None:
     torch.manual_seed(6)
     subject, X = (

@@ -66,6 +66,7 @@ def test_two_classes_are_the_logistic_of_the_difference() -> None:
     assert torch.allclose(ours.values[:, 0], -ours.values[:, 1], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
 def test_ten_trained_classes_add_up_on_a_hundred_rows(tolerance: float) -> None:
     """|gap| <= 1e-9 for every class at that tolerance, class rows sum to zero, all converged."""
