@@ -145,7 +145,10 @@ def test_a_heatmap_of_one_experiment() -> None:
     from matplotlib import pyplot
 
     insight = Insight.from_campaign(ongoing("continuous", "single"))
-    insight.plot("heatmap", insight.background_data.iloc[:1], show=False)
+    ax = insight.plot("heatmap", insight.background_data.iloc[:1], show=False)
+    labels = [other.get_ylabel() for other in ax.figure.axes]
+    assert "attribution" in labels
+    assert not any("SHAP" in label for label in labels)
     pyplot.close("all")
 
 

@@ -108,6 +108,15 @@ def _of_shap(kind: str, explanation: Explanation, *, show: bool) -> Any:
     given = explanation.to_shap()
     if kind == "force":
         return shap.plots.force(given[0], matplotlib=True, show=show)
-    if len(given) == 1:  # which shap does not cluster
-        return shap.plots.heatmap(given, instance_order=np.zeros(1, dtype=int), show=show)
-    return shap.plots.heatmap(given, show=show)
+    order = (
+        {"instance_order": np.zeros(1, dtype=int)} if len(given) == 1 else {}
+    )  # one row, which shap does not cluster
+    ax: Any = shap.plots.heatmap(given, show=False, **order)
+    for other in ax.figure.axes:
+        if "SHAP" in other.get_ylabel():
+            other.set_ylabel("attribution", size=12, labelpad=-10)  # what the colours show; shap says SHAP value
+    if show:
+        import matplotlib.pyplot as plt
+
+        plt.show()
+    return ax
