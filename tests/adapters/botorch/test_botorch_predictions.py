@@ -180,7 +180,8 @@ def test_names_of_outputs_and_one_of_them() -> None:
 def test_provenance_says_how_the_model_was_read(case: Any) -> None:
     subject = fitted(case)
     provenance = gplens.explain(subject.model, subject.X[:1], baseline=subject.baseline).provenance
-    curved = case.name in ("logarithms", "Warp", "draws with input warping", "MultiTaskGP")  # the last by its mean
+    by_mean = ("MultiTaskGP", "draws of tasks")
+    curved = case.name in ("logarithms", "Warp", "draws with input warping", *by_mean)
     assert provenance.gradients == ("autograd" if curved else "closed form")
     assert provenance.model == type(subject.model).__name__
     assert provenance.likelihood == "BoTorch's posterior mean"
