@@ -26,8 +26,8 @@ os.environ.pop("GPLENS_DATA", None)  # what a developer has there is no part of 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))  # workers share the machine; the tensors are small
 os.environ.setdefault("GPLENS_SEED", str(secrets.randbits(32)))  # before workers are started, which inherit it
 
-LARGE, SAMPLED = 12, 4
-"""Of a family of 12 or more cases of hosts `make test` runs every fourth one, and `make test-slow` the others."""
+LARGE, SAMPLED = 12, 6
+"""Of a family of 12 or more cases of hosts `make test` runs every sixth one, and `make test-slow` the others."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are selected by their marks

@@ -25,6 +25,7 @@ EVERY: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY)
 def test_weights_are_repetitions(kind: str) -> None:
     """Also in another order, with rows of weight zero left out."""

@@ -74,6 +74,7 @@ def check(seed: int, case: int) -> None:
         exact_difference(e.values.reshape(2, -1, 2)[:, i], end[:, i], start[:, i])
 
 
+@pytest.mark.slow
 def test_random_models() -> None:
     for case in range(25):
         check(0, case)

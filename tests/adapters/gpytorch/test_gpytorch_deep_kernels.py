@@ -103,6 +103,7 @@ def test_error_bars_of_many_random_networks() -> None:
         check_error_bars(deep_case(seed))
 
 
+@pytest.mark.slow
 def test_networks_with_kinks_add_up() -> None:
     """ReLU: the sum of the attributions is the change of the prediction, whatever the quadrature meets."""
     for seed in range(4):

@@ -146,6 +146,7 @@ def check(seed: int, case: int) -> str:
     return "late" if late else "right"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the attributions:gplens.ConvergenceWarning")
 def test_random_likelihoods_that_change_far_out() -> None:
     outcomes = [check(0, case) for case in range(24)]

@@ -65,6 +65,7 @@ def check_change(seed: int, case: int) -> None:
         Changing.number = 1.0
 
 
+@pytest.mark.slow
 def test_random_changes() -> None:
     for case in range(20):
         check_change(0, case)
