@@ -1,29 +1,55 @@
-"""CPU seconds, page faults and path nodes of the workloads for blocks of different sizes: the recipe of BLOCK.
+"""CPU seconds and page faults of the workloads for blocks and rules of different sizes: the recipe of BLOCK and SIZES.
 
 Run it once more with MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=67108864 in the environment to see what
 glibc's malloc gains by keeping freed pages, which is the choice of whoever runs the process.
 """
 
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from types import ModuleType
 
 import torch
 
-from gplens.paths import gradient
-from models import images, tabular
+from gplens.paths import blocks, path_psi, path_rules, whole_paths
+from models import Workload, images, tabular
+
+RATIOS = {
+    "1.25": (7, 9, 12, 15, 19, 24, 30, 37, 46, 58, 73, 92),
+    "1.5": (12, 18, 27, 40, 60, 92),
+    "2": (12, 24, 46, 92),
+}
+"""Sizes of rules, by the ratio of one to the next."""
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    works = {"d=9, n=500, 1,000 inputs": tabular(1000), "d=784, C=10, 64 inputs": images(64)}
+    counts, classes = tabular(1000), images(64)
+    works = {
+        "d=9, n=500, 1,000 inputs": counts,
+        "d=9, n=500, 20 inputs": counts.first(20),
+        "d=784, C=10, 64 inputs": classes,
+        "d=784, C=10, 8 inputs": classes.first(8),
+    }
     for name, work in works.items():
         print(f"{name}: {int(work.explain().nodes.min())} to {int(work.explain().nodes.max())} path nodes")
-    print(f"{'bytes':>6}", *works, sep="   ")
-    for power in range(21, 30):
-        gradient.BLOCK = 2**power
-        measured = {name: best(work.explain) for name, work in works.items()}
-        cells = [f"{seconds:.3f} s {faults:7,}".rjust(len(name)) for name, (seconds, faults) in measured.items()]
-        print(f"2^{power:<4}", *cells, sep="   ", flush=True)
+    sweep("BLOCK", works, [blocks], {f"2^{power}": 2**power for power in range(21, 30)}.items())
+    sweep("SIZES", works, [path_rules, path_psi, whole_paths], RATIOS.items())
+
+
+def sweep(
+    name: str, works: dict[str, Workload], modules: list[ModuleType], values: Iterable[tuple[str, object]]
+) -> None:
+    """Print a line for each value of a constant, which is then what it was."""
+    before = getattr(modules[0], name)
+    print(f"\n{name:>6}", *works, sep="   ")
+    for label, value in values:
+        for module in modules:
+            setattr(module, name, value)
+        measured = {title: best(work.explain) for title, work in works.items()}
+        cells = [f"{seconds:.4f} s {faults:7,}".rjust(len(title)) for title, (seconds, faults) in measured.items()]
+        print(f"{label:>6}", *cells, sep="   ", flush=True)
+    for module in modules:
+        setattr(module, name, before)
 
 
 def best(function: Callable[[], object], repeats: int = 4) -> tuple[float, int]:

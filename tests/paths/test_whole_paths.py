@@ -115,7 +115,7 @@ def test_forms_are_contracted_as_they_are_evaluated() -> None:
 
 
 def test_longer_paths_and_smaller_tolerances_have_more_nodes() -> None:
-    lengths = torch.tensor([0.5, 1.0, 2.0, 4.0, 100.0]).double()
+    lengths = torch.tensor([0.5, 1.5, 2.0, 4.0, 100.0]).double()
     first: dict[float, Tensor] = {tol: first_sizes(lengths, tol, 6.0, smooth=False) for tol in (1e-3, 1e-6, 1e-9)}
     assert (first[1e-6].diff() > 0).all()
     assert int(first[1e-6][-1]) == len(SIZES)  # panels

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from gplens.kernels.stationary import Stationary
 from gplens.lines.radial import ProfileJet
-from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
 
@@ -37,9 +36,9 @@ class Matern32(Stationary):
     def slope(self, r2: Batch) -> Batch:
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> ProfileJet:
-        s = torch.mul(r2, 3, out=new(r2)).sqrt_()
-        e = torch.sub(log_factor, s, out=new(r2)).exp_()
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], out: tuple[Batch, Batch]) -> ProfileJet:
+        s = torch.mul(r2, 3, out=out[0]).sqrt_()
+        e = torch.sub(log_factor, s, out=out[1]).exp_()
         return ProfileJet(torch.addcmul(e, s, e, out=s), e, -1.5)
 
     def bend(self, r2: Batch) -> Batch:
@@ -73,11 +72,12 @@ class Matern52(Stationary):
         s = sqrt(5) * r2.sqrt()
         return -5 / 6 * (1 + s) * torch.exp(-s)
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> ProfileJet:
-        s = torch.mul(r2, 5, out=new(r2)).sqrt_()
-        e = torch.sub(log_factor, s, out=new(r2)).exp_()
-        linear = torch.addcmul(e, s, e, out=new(r2))
-        return ProfileJet(torch.addcmul(linear, s.square_(), e, value=1 / 3, out=s), linear, -5 / 6)
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], out: tuple[Batch, Batch]) -> ProfileJet:
+        s = torch.mul(r2, 5, out=out[0]).sqrt_()
+        e = torch.sub(log_factor, s, out=out[1]).exp_()
+        square = r2.mul_(e)
+        linear = e.addcmul_(s, e)
+        return ProfileJet(torch.add(linear, square, alpha=5 / 3, out=s), linear, -5 / 6)
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(5) * r2.sqrt()

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from gplens.kernels.stationary import Stationary
 from gplens.lines.radial import ProfileJet
-from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
 
@@ -29,8 +28,8 @@ class RBF(Stationary):
     def slope(self, r2: Batch) -> Batch:
         return -torch.exp(-r2 / 2) / 2
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> ProfileJet:
-        h = torch.add(log_factor, r2, alpha=-0.5, out=new(r2)).exp_()
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], out: tuple[Batch, Batch]) -> ProfileJet:
+        h = torch.add(log_factor, r2, alpha=-0.5, out=out[0]).exp_()
         return ProfileJet(h, h, -0.5)
 
     def bend(self, r2: Batch) -> Batch:

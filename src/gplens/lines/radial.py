@@ -11,7 +11,6 @@ from torch import Tensor
 from gplens.lines.line import Line, Section
 from gplens.lines.pull_back import Form
 from gplens.lines.pull_back_weights import Weights
-from gplens.lines.scratch import New
 from gplens.lines.shapes import Batch
 
 FAR = 16.0
@@ -31,10 +30,14 @@ class Profile(ABC):
     def slope(self, r2: Batch) -> Batch:
         """dh/dr2, finite at r2 = 0."""
 
-    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], new: New = torch.empty_like) -> "ProfileJet":
-        """A multiple of h and dh/dr2 together, in tensors that `new` may make; overridden if the two share work."""
+    def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], out: tuple[Batch, Batch]) -> "ProfileJet":
+        """A multiple of h and dh/dr2 together, written into two tensors; r2 may be overwritten.
+
+        Overridden if the two share work.
+        """
         factor = log_factor.exp()
-        return ProfileJet(factor * self.profile(r2), factor * self.slope(r2), 1.0)
+        profile = torch.mul(factor, self.profile(r2), out=out[0])
+        return ProfileJet(profile, torch.mul(factor, self.slope(r2), out=out[1]), 1.0)
 
 
 class ProfileJet(NamedTuple):
@@ -131,7 +134,8 @@ class Radial:
         The sum over q comes before any product with features (4.3).
         """
         log_factor = self.r2.new_zeros(()) if factor is None else factor.log()
-        (profile, slope, constant), points, t = h.jet(self.r2, log_factor, self.line.empty_like), self.points, self.t
+        out = self.line.empty_like(self.r2), self.line.empty_like(self.r2)
+        (profile, slope, constant), points, t = h.jet(self.r2, log_factor, out), self.points, self.t
         inverse = (1 / points.scale).expand(points.centre.shape[0])
 
         def pull_back(W: Weights) -> Form:

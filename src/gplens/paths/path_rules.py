@@ -15,8 +15,9 @@ MOMENTS = 4
 """Legendre polynomials with which attributions have to add up, from P_0 = 1 on."""
 LAST = 2
 """Last coefficients of the Legendre series of the gradient, which tell whether features cancel in the sums."""
-SIZES = (7, 9, 12, 15, 19, 24, 30, 37, 46, 58, 73, 92)
-"""Numbers of nodes, so that paths of similar length are evaluated together."""
+SIZES = (12, 18, 27, 40, 60, 92)
+"""Numbers of nodes. Paths with the same number are evaluated together, and each such set costs a fixed time: ratios of
+about 1.5 are better for small tables than smaller ones, and as good for large ones. Recipe: benchmarks/blocks.py"""
 FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
 """Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
 1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""

@@ -12,12 +12,10 @@ from torch import Tensor
 from gplens.kernels.composite import Scale
 from gplens.kernels.stationary import Stationary
 from gplens.lines.line import Line
-from gplens.lines.pull_back import Form
 from gplens.lines.quadratic import Quadratic
-from gplens.lines.radial import FAR, ProfileJet
+from gplens.lines.radial import FAR
 from gplens.means import ConstantMean
-from gplens.processes.posterior_along import without_rounding
-from gplens.processes.process import Marginals
+from gplens.processes.radial_marginals import RadialMarginals
 
 if TYPE_CHECKING:
     from gplens.processes.posterior import Posterior
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
 class RadialPosteriors:
     """c latent functions, each with n support points of its own and a kernel of one class, in units of its them.
 
-    The largest tensors have the layout (c, b, q, n): products with A are one batched product, and the products over
-    features are one matrix product for all latent functions.
+    Products over features are one matrix product for all latent functions.
     """
 
     kernel: Stationary
@@ -93,7 +90,7 @@ class RadialPosteriors:
     def log_variance(self) -> Float[Tensor, "c 1 1 1"]:
         return self.variance.log()[:, None, None, None]
 
-    def along(self, line: Line) -> "RadialMarginals | None":
+    def along(self, line: Line) -> RadialMarginals | None:
         """The marginals; None for a line of so many lengthscales that its distances would lose digits (4.3a)."""
         u, d, (c, n) = line.x0 - self.centre, line.d, self.norm2.shape
         norm2 = d.square() @ self.rho.T
@@ -103,59 +100,7 @@ class RadialPosteriors:
         second = ((u * d) @ self.rho.T)[..., None] - (d @ self.R.T).unflatten(1, (c, n))
         third = norm2[..., None].expand_as(second)
         parts = [part.transpose(0, 1) for part in (first.expand_as(second), second, third)]
-        powers = torch.stack([torch.ones_like(line.t), 2 * line.t, line.t.square()], dim=2)
-        r2 = torch.matmul(powers, torch.stack(parts, dim=2), out=line.empty(c, *line.t.shape, n))  # (4.3)
-        if not self.kernel.smooth:
-            r2.clamp_(min=0)  # a sum of squares, whose rounding errors have no root
-        return RadialMarginals(self, line, u, self.kernel.jet(r2, self.log_variance, line.empty_like))
-
-
-@final
-class RadialMarginals(Marginals):
-    """(1.1) and (1.2) of all latent functions at the nodes of a line; `jet` has k and dk/dr2, (c, b, q, n)."""
-
-    def __init__(self, posteriors: RadialPosteriors, line: Line, u: Float[Tensor, "#b d"], jet: ProfileJet) -> None:
-        self.posteriors, self.line, self.u, self.jet = posteriors, line, u, jet
-
-    @cached_property
-    def fitted(self) -> tuple[Float[Tensor, "c b q n"], Float[Tensor, "c b q"]]:
-        """A k and k'Ak, through F where products with A itself would lose digits."""
-        k, A, new = self.jet.profile, self.posteriors.A, self.line.empty_like
-        if A is None:
-            products = [quadratic.product(k_c) for quadratic, k_c in zip(self.posteriors.quadratics, k, strict=True)]
-            return torch.stack([p.A_k[:, 0] for p in products]), torch.stack([p.form[:, 0] for p in products])
-        flat = k.flatten(1, 2)
-        A_k = torch.bmm(flat, A, out=new(flat)).view_as(k)
-        return A_k, torch.mul(A_k, k, out=new(k)).sum(3)
-
-    def means(self) -> Float[Tensor, "b c q"]:
-        fitted = self.jet.profile @ self.posteriors.beta[:, None, :, None]
-        return (fitted[..., 0] + self.posteriors.mean[:, None, None]).transpose(0, 1)  # (1.1)
-
-    def variances(self) -> Float[Tensor, "b c q"]:
-        them = self.posteriors
-        prior = them.variance[:, None, None]
-        v = prior - self.fitted[1] + them.jitter[:, None, None]  # (1.2)
-        return without_rounding(v, prior).transpose(0, 1)
-
-    def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        """W = wm beta - 2 wv A k  (4.2), summed over the nodes before any product with features  (4.3)."""
-        them, t, (_, slope, constant) = self.posteriors, self.line.t[None, :, :, None], self.jet
-        beta = them.beta[:, None, None]
-        U = (-2 * constant) * wm.permute(2, 0, 1, 3)
-        W = (U @ slope) * beta
-        moment = U @ (t * (slope @ beta.mT))
-        if wv is not None:
-            V = (4 * constant) * wv.permute(2, 0, 1, 3)
-            H = torch.mul(self.fitted[0], slope, out=self.line.empty_like(slope))
-            W += V @ H
-            moment += V @ (t * H.sum(3, keepdim=True))
-        at_baseline, moved = -W.sum(3).permute(1, 2, 0), -moment[..., 0].permute(1, 2, 0)
-        W = W.permute(1, 2, 0, 3).flatten(2)
-        moved_form = Form(by_row=((moved, them.rho, self.line.d),))
-        if len(self.u) == 1:
-            return moved_form + Form(shared=((at_baseline, them.rho * self.u), (W, them.R)))
-        return moved_form + Form(shared=((W, them.R),), by_row=((at_baseline, them.rho, self.u),))
+        return RadialMarginals(self, line, u, torch.stack(parts, dim=2))
 
 
 def _unscaled(posterior: "Posterior") -> Stationary | None:
