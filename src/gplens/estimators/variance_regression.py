@@ -29,9 +29,9 @@ NODES = 128
 @final
 @dataclass(eq=False, repr=False)
 class GPVarianceRegressor(RegressorMixin, GPEstimator):
-    """y ~ N(0, f(x)^2 + floor), by sparse variational inference: how much y scatters around zero.
+    """Sparse regression of a variance: y ~ N(0, f(x)^2 + floor), for observations that scatter around zero.
 
-    `predict` returns the variance of y, and that is what is explained. The paper's likelihood has floor = 0, for which
+    `predict` returns the variance of y, which is what is explained. The paper's likelihood has floor = 0, for which
     no finite ELBO exists (see `likelihoods.SquaredScale`); attributions do not depend on an additive constant.
 
     Args:
@@ -75,7 +75,7 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Var y = m^2 + v + floor; and, if asked for, the standard deviation of y, which is its root."""
+        """Var y = m^2 + v + floor; and, if requested, the standard deviation of y, which is its square root."""
         return self._mean_and_deviation(X, return_std)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
