@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, final
 
 import typer
 
-from gplens.cli.console import progress_in_rows, say
+from gplens.cli.console import progress_in_rows, rounded, say
 from gplens.cli.interruption import InterruptedRunError, sentence
 from gplens.cli.shared_arguments import FLAG, BaselineName, CPUs, EngineName, TargetName, named_baseline
 
@@ -146,7 +146,7 @@ def _explain_one(model: Path, data: Path, out: Path, wanted: Wanted, *, resume: 
                 raise
             remedy = f"Finished pieces are kept in {parts_folder(out)}; add --resume to go on with them."
             raise OSError(f"{sentence(cause)}. {remedy}") from cause
-    say(f"{out}: {outcome.rows:,} rows, {progress.rate:,.0f} rows per second")
+    say(f"{out}: {outcome.rows:,} rows, {rounded(progress.rate)} rows per second")
     say_counts(outcome)
 
 

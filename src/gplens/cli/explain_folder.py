@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gplens.cli.console import progress_in_rows, say
+from gplens.cli.console import progress_in_rows, rounded, say
 from gplens.cli.explain_command import Wanted, say_counts, stopped
 from gplens.cli.interruption import InterruptedRunError
 
@@ -62,7 +62,7 @@ def explain_folder(
         except KeyboardInterrupt:
             words = _words(engine)
             raise InterruptedRunError(stopped(progress.done, [model, data], out, wanted, *words)) from None
-    say(f"{out}: {outcome.rows:,} rows in {outcome.parts:,} parts, {outcome.rate:,.0f} rows per second")
+    say(f"{out}: {outcome.rows:,} rows in {outcome.parts:,} parts, {rounded(outcome.rate)} rows per second")
     say_counts(outcome)
 
 

@@ -1,5 +1,6 @@
 """`gplens plot MODEL DATA --out PICTURE`, or `gplens plot ATTRIBUTIONS`: a picture of one row, or of many."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,9 +86,12 @@ def plot(
             chosen, model, data, row, rows, baseline, target, output, uncertainty=uncertainty
         )
     axes = _drawn(chosen, explanation, explained, feature, colour_by, unit, target)
+    from gplens.explanation.storage import write
     from gplens.plots.canvas import root_figure
 
-    root_figure(axes).savefig(out, dpi=150)
+    picture = BytesIO()
+    root_figure(axes).savefig(picture, format=out.suffix[1:].lower(), dpi=150)
+    write(out, picture.getvalue())
     say(f"{out}")
 
 
