@@ -39,6 +39,9 @@ class Adaptive(Rule):
     The error of a panel is |Kronrod - Gauss|, which is that of the lower rule, times the gain of the higher one (4.9a).
     The first panels are at most `reach` lengthscales long, so that kernels with formulas have no bump between nodes.
 
+    Raises:
+        ValueError: if `reach` is not above zero, or `panels` is below one.
+
     Example:
         >>> rule = gplens.rules.Adaptive(reach=1.0)  # looks harder than the default
         >>> bool(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).converged.all())

@@ -17,6 +17,7 @@ class Check:
     """
 
     name: str
+    """One word or two, such as "completeness"."""
     meaning: str
     """What was compared, as a sentence."""
     value: float | None
