@@ -89,7 +89,7 @@ class GaussLegendre(FixedRule):
 @final
 @dataclass(frozen=True)
 class GaussKronrod(FixedRule):
-    """count Gauss nodes and the count + 1 that extend them. The difference of the two rules is the error estimate.
+    """count Gauss nodes and Kronrod's count + 1 further nodes. The difference of the two rules is the error estimate.
 
     Raises:
         ValueError: if the number of nodes is not a whole number of 1 or more.

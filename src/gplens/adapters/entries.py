@@ -1,4 +1,4 @@
-"""The columns of a table as people have it: numbers, texts, booleans, dates and times, some of them missing."""
+"""The columns of a user's table: numbers, texts, booleans, dates and times, some of them missing."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,10 +20,10 @@ FAMILIES = {
     "date": "dates",
     "time": "times of day",
 }
-"""What the entries of a column can be, and how messages call them."""
+"""The kinds of entries of a column, and their names in messages."""
 EPOCH = datetime(1970, 1, 1)
 ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
-"""Texts that are dates, or dates and times without a zone."""
+"""The pattern of texts that are dates, or dates and times without a zone."""
 
 
 @final
@@ -40,7 +40,7 @@ class Entries:
     family: str
     values: NDArray[Any]
     zone: str | None = None
-    """The time zone of datetimes; None for those without one."""
+    """The time zone of datetimes; None if they have none."""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -50,7 +50,7 @@ class Entries:
         return np.isnan(self.values)
 
     def called(self, name: str) -> "Entries":
-        """The same under another name."""
+        """The same entries under another column name."""
         return replace(self, name=name)
 
     def as_family(self, family: str) -> "Entries":
@@ -75,14 +75,14 @@ class Entries:
         )
 
     def dates(self) -> "Entries | None":
-        """The dates, or dates and times, that texts are, as a CSV file has them; None if one of them is not."""
+        """Texts as dates, or dates and times, in the form of a CSV file; None if one of them is not a date."""
         if self.family != "text" or bool(self.missing.all()):
             return None
         if not all(text is None or ISO.fullmatch(text) for text in self.values):
             return None
         try:
             moments = [None if text is None else datetime.fromisoformat(text) for text in self.values]
-        except ValueError:  # the 31st of February
+        except ValueError:  # such as the 31st of February
             return None
         family = "date" if all(text is None or len(text) == len("2019-01-07") for text in self.values) else "datetime"
         return Entries(self.name, family, np.array([_number(moment) for moment in moments], dtype=np.float64))
@@ -168,7 +168,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _family(value: Any) -> str:
-    """The family of a Python object; empty for one that is not known."""
+    """The family of a Python object; empty if it has none."""
     kinds: list[tuple[str, Any]] = [("boolean", bool | np.bool_), ("text", str), ("datetime", datetime), ("date", date)]
     kinds += [("time", time), ("duration", timedelta), ("number", Real | Decimal)]
     return next((family for family, kind in kinds if isinstance(value, kind)), "")

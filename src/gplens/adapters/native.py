@@ -1,4 +1,4 @@
-"""Objects of gplens itself: processes, two functions, links, likelihoods, and its estimators."""
+"""Reading the objects of gplens itself: processes, functions, links, likelihoods and estimators."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,18 +12,18 @@ from gplens.processes.functions import Functions
 from gplens.processes.process import Marginals, Process
 
 FAMILY = FittedEstimator
-"""Estimators are read as such, whatever else they inherit from."""
+"""The host of estimators, whatever else they inherit from."""
 
 
 @read_model.register
 def _(model: Process, points: Float[Tensor, "k d"] | None) -> Reading:
-    """A process is what it is: there is no host to compare it with."""
+    """A process is used as it is, since there is no host to compare it with."""
     return Reading(model, type(model).__name__)
 
 
 @read_model.register
 def _(model: Functions, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Two functions; `compare` checks that rows are independent and that autograd has the gradients of the values."""
+    """A mean and a variance function; `compare` checks that rows are independent and autograd gradients are right."""
 
     def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         model.check(points)

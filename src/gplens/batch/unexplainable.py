@@ -13,7 +13,7 @@ from gplens.columns.scalar import ScalarColumn
 
 
 def reasons(plan: ColumnPlan, rows: pyarrow.Table) -> list[str | None]:
-    """The reason why each row cannot be explained; None for those that can.
+    """The reason why each row cannot be explained; None for rows that can be.
 
     Raises:
         ValueError: a column holds entries of another kind than the model was fitted to.

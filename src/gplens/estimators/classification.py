@@ -31,10 +31,10 @@ LINKS = ("probit", "logistic", "softmax")
 @final
 @dataclass(eq=False, repr=False)
 class GPClassifier(ClassifierMixin, GPEstimator):
-    """Two classes by probit or logistic, more by softmax, by sparse variational inference.
+    """Sparse variational classification: probit or logistic for two classes, softmax for more.
 
     Explanations are of the probability of each class; with probit or logistic, of the second class, `classes_[1]`.
-    Fitted attribute beside those of GPEstimator: `classes_`, the labels.
+    Fitted attribute in addition to those of GPEstimator: `classes_`, the labels.
 
     Args:
         kernel, ard, inducing_points, inducing, scaling, columns, training, random_state, progress: as in GPRegressor.
@@ -138,7 +138,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return [0]
 
     def _position(self, output: Any) -> int:
-        """The class of a label, a name or a position; an error where label and position disagree."""
+        """The class of a label, a name or a position; an error if label and position disagree."""
         labels, names, number = self.classes_.tolist(), self.class_names, as_int(output)
         label = output.item() if isinstance(output, np.generic | np.ndarray | Tensor) and output.ndim == 0 else output
         candidates = {labels.index(label)} if label in labels else set()

@@ -32,7 +32,7 @@ MINIBATCHES = Training(batch=500)
 
 @final
 class GPCountRegressor(RegressorMixin, GPEstimator):
-    """y ~ negative binomial with the mean exp f(x), by sparse variational inference; Poisson where counts vary no more.
+    """Sparse regression of counts: y is negative binomial with mean exp f(x), or Poisson if the counts vary no more.
 
     With r = exp f, Var[y|f] = r + dispersion r^2; `training_summary_["dispersion"]` says how much, zero for Poisson.
 
@@ -102,6 +102,6 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
 
 
 def _sites(y: Float[Tensor, " n"], typical: float) -> Sites:
-    """The log of the count, pulled towards the typical one, with the precision of a count of that size."""
+    """The logarithm of the count, shrunk towards the typical one, with the precision of a count of that size."""
     guess = (y + typical**0.5) / (1 + typical**-0.5)
     return Sites(guess.log()[None], guess)

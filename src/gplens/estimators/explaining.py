@@ -17,11 +17,11 @@ from gplens.uncertainty import Uncertainty
 
 
 class Explaining(FittedEstimator):
-    """The part of an estimator that explains its predictions."""
+    """The methods of an estimator that explain its predictions."""
 
     background_: Inputs | None
-    """The baseline of explanations if none is given: representative training rows with their shares. None for a model
-    that was loaded from a folder of an older version."""
+    """The default baseline: representative training rows with their weights. None for a model that was loaded from a
+    folder of an older version."""
 
     def explain(
         self,
@@ -42,7 +42,7 @@ class Explaining(FittedEstimator):
         Args:
             X: the rows to explain, with the columns of the table that the model was fitted to.
             positional: refused; everything after X has a name.
-            baseline: as in `gplens.explain`; if None `background_`, a few training rows that stand for all of them.
+            baseline: as in `gplens.explain`; if None `background_`, a few representative training rows.
             outputs: of a classifier, labels, names or positions of classes; all if None.
             target, rule, tolerance, uncertainty, support, groups, progress: those of `gplens.explain`.
 

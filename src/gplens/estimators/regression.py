@@ -26,20 +26,20 @@ from gplens.estimators.weights import Weights, deviation, mean
 @final
 @dataclass(eq=False, repr=False)
 class GPRegressor(RegressorMixin, GPEstimator):
-    """y = f(x) + noise, exact or sparse by the number of rows; `training_summary_["inference"]` says which.
+    """y = f(x) + noise, exact or sparse depending on the number of rows; `training_summary_["inference"]` says which.
 
     Args:
         kernel: "rbf", "matern32", "matern52" or "rational_quadratic".
         ard: one lengthscale for each column, or one for all.
-        inducing_points: the number of inducing points of a sparse model; None takes as many as pay.
-        inducing: where inducing points start: "auto" takes rows that the others explain least (k-means centres where
-            inducing points are trained), "kmeans" these centres, "first" the first rows.
+        inducing_points: the number of inducing points of a sparse model; None chooses it within the budget of `fit`.
+        inducing: initial inducing points: "auto" takes the rows that the others explain least (k-means centres if
+            inducing points are trained), "kmeans" k-means centres, "first" the first rows.
         scaling: "columns" standardises each column, "table" scales all by one number, "none" leaves them. The fitted
             model and all results are in the units of the table in any case.
         columns: kinds of columns by name, such as {"hour": gplens.columns.Cyclic(24)}; see docs/ESTIMATORS.md.
         training: None fits by L-BFGS; Training(...) trains a sparse model by minibatches.
         random_state: the seed of a sparse model.
-        progress: show a progress bar where standard error is a terminal.
+        progress: whether to show a progress bar if standard error is a terminal.
         exact_rows: the largest number of rows for exact inference, whose time grows with their cube; None follows the
             budget of `fit`: 2,987 rows without one.
 
@@ -90,7 +90,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=table.weights)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """E y = m; and, if asked for, the standard deviation of y, noise included.
+        """E y = m; and, if requested, the standard deviation of y, including noise.
 
         Args:
             X: rows with the columns of the table of `fit`.

@@ -1,4 +1,4 @@
-"""What users pass to `fit` and `predict`: tables and targets, checked at once, as scikit-learn expects it."""
+"""Checks of the tables and targets that users pass to `fit` and `predict`, as scikit-learn expects them."""
 
 import warnings
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ FEW_CLASSES, ROWS_PER_CLASS = 20, 4
 @final
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """What a model is fitted to."""
+    """The data that a model is fitted to."""
 
     plan: ColumnPlan
-    """What is done with each column."""
+    """The encoding of each column."""
     X: Float[Tensor, "n e"]
     """Inputs of the model."""
     y: NDArray[Any]
@@ -118,7 +118,7 @@ def check_labels(y: NDArray[Any]) -> None:
 
 
 def check_counts(y: NDArray[np.float64]) -> None:
-    """Refuse negative numbers, and say which numbers are not whole."""
+    """Refuse negative numbers, and warn of numbers that are not whole."""
     if bool((y < 0).any()):
         row = int((y < 0).argmax())
         raise ValueError(f"expected counts of zero or more, got y with {y[row]:g} in row {row}, smallest {y.min()}.")

@@ -29,9 +29,9 @@ NODES = 128
 @final
 @dataclass(eq=False, repr=False)
 class GPVarianceRegressor(RegressorMixin, GPEstimator):
-    """y ~ N(0, f(x)^2 + floor), by sparse variational inference: how much y scatters around zero.
+    """Sparse regression of a variance: y ~ N(0, f(x)^2 + floor), for observations that scatter around zero.
 
-    `predict` returns the variance of y, and that is what is explained. The paper's likelihood has floor = 0, for which
+    `predict` returns the variance of y, which is what is explained. The paper's likelihood has floor = 0, for which
     no finite ELBO exists (see `likelihoods.SquaredScale`); attributions do not depend on an additive constant.
 
     Args:

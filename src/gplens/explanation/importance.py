@@ -55,7 +55,7 @@ class Importance:
         output_names: tuple[str, ...] | None,
         frame_backend: str | None,
     ) -> "Importance":
-        """From attributions and their spread."""
+        """Compute the importance from attributions and their spread."""
         if not len(values):
             raise ValueError("expected an explanation of one or more inputs, got none.")
         draws = None if spread is None or not spread.joint_draws else spread.draws
@@ -65,11 +65,11 @@ class Importance:
 
     @property
     def expected(self) -> Float[Tensor, "*c d"]:
-        """The posterior mean of J. It is above `mean`, much so for attributions that are mostly uncertainty."""
+        """The posterior mean of J. It is larger than `mean`, by far if the attributions are very uncertain."""
         return self._drawn("the expected mean |attribution|").mean(0)
 
     def interval(self, level: float = LEVEL) -> tuple[Float[Tensor, "*c d"], Float[Tensor, "*c d"]]:
-        """The ends of the central posterior interval of J. It may lie above `mean`, as `expected` may.
+        """The ends of the central posterior interval of J, which may lie above `mean`, as `expected` does.
 
         Args:
             level: its posterior probability, between 0 and 1.

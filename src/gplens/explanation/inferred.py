@@ -1,4 +1,4 @@
-"""What an explanation says about its posterior: deviations, intervals, probabilities, ranks, importance."""
+"""The posterior of an explanation: standard deviations, intervals, probabilities, ranks, importance."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from gplens.explanation.spread import Spread
 
 
 class Inferred:
-    """The part of `Explanation` that reads its spread, by the names of features."""
+    """The methods of `Explanation` that read its spread."""
 
     @property
     def std(self: Any) -> Float[Tensor, "b *c d"] | None:

@@ -87,17 +87,17 @@ class Explainer:
 
     @property
     def expected_value(self) -> Any:
-        """The prediction that attributions start from: a number, or an array with one for each output.
+        """The prediction at the baseline: a number, or an array with a number for each output.
 
         Raises:
-            ValueError: the baseline differs from row to row; `explainer(X).base_values` has them.
+            ValueError: if the baseline differs from row to row; use `explainer(X).base_values` then.
         """
         explanation = self._explain(self._any_row(), GaussLegendre(1))
         starts = explanation.baseline_prediction[0]
         return float(starts) if starts.ndim == 0 else starts.numpy()
 
     def explain(self, X: Any) -> Explanation:
-        """The same as an Explanation of gplens, for gplens.plots, error bars, groups and contrasts.
+        """The attributions as an Explanation of gplens, for gplens.plots, error bars, groups and contrasts.
 
         Args:
             X: a table of inputs.
@@ -123,7 +123,7 @@ class Explainer:
         )
 
     def _any_row(self) -> Any:
-        """An input, for what depends on the baseline alone."""
+        """Any input of the model, to compute results that depend on the baseline alone."""
         if isinstance(self.baseline, Sample):
             return self.baseline.given.raw[:1]
         reading = self.model if isinstance(self.model, Reading) else read(self.model, self.likelihood)
@@ -139,7 +139,7 @@ class Explainer:
 
 
 def _background(table: Any) -> Baseline:
-    """The rows of a table, of shap's masker of independent features, or of what shap.kmeans returned."""
+    """The rows of a table, of a shap.maskers.Independent, or of the result of shap.kmeans."""
     if isinstance(table, Baseline):
         return table
     kind, module = type(table).__name__, type(table).__module__.partition(".")[0]
@@ -155,13 +155,13 @@ def _background(table: Any) -> Baseline:
 
 
 def relabel(ax: "Axes", *, unit: str = "") -> "Axes":
-    """Name the axis of a plot of shap after what it shows: Integrated Gradients are no Shapley values.
+    """Rename the axis of a shap plot, since Integrated Gradients are not Shapley values.
 
     `gplens.shap.relabel(shap.plots.beeswarm(explainer(X), show=False), unit="bikes")`.
 
     Args:
         ax: the axes that a plot of shap returned.
-        unit: of the prediction.
+        unit: the unit of the prediction.
 
     Returns:
         The same axes.

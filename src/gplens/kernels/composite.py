@@ -1,4 +1,4 @@
-"""Kernels made of kernels: scaled, summed, multiplied, restricted to some features."""
+"""Composite kernels: scaled, summed, multiplied, restricted to some features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -213,7 +213,7 @@ class ActiveDimensions(Kernel):
         self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         left_columns = left.columns(self.dims)
-        right_columns = left_columns if right is left else right.columns(self.dims)  # identity says "same nodes"
+        right_columns = left_columns if right is left else right.columns(self.dims)  # same object: same nodes
 
         def fold(wide: bool) -> Float[Tensor, "b k *k"]:
             return self.kernel.fold(left_columns, right_columns, support.parts[0], H, A, full=wide)

@@ -60,7 +60,7 @@ class Constant(Unchanging):
         return self.variance.expand(X.shape[0])
 
     def check(self, line: Line) -> None:
-        """Every path will do."""
+        """Accepts every path."""
 
 
 @final

@@ -91,7 +91,7 @@ class Matern52(Stationary):
 
 
 TINY = 1e-12
-"""Distances s up to this one count as zero: K_nu overflows below 1e-15 for nu = 20."""
+"""Distances s up to this one count as zero, since K_nu overflows for s < 1e-15 and nu = 20."""
 
 
 @final

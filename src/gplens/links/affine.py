@@ -69,7 +69,7 @@ class Affine(Link):
         return self.scale * self.link.derivative(f)
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
-        """Those of the inner link times scale^2."""
+        """The pair moments of the inner link, times scale^2."""
         return PairMoments(*(self.scale * (self.scale * E) for E in self.link.pair_moments(m, v, c)))
 
     def scaled_pair_moments(

@@ -51,7 +51,7 @@ class LaplaceTail(Link):
         return torch.where(a > 0, torch.exp(-a) / 2, 1 - torch.exp(a) / 2)
 
     def moments(self, m: Batch, v: Batch) -> Moments:
-        """(2.12), each exponential joined with the logarithm of its Phi, so that neither overflows alone."""
+        """(2.12), with each exponential combined with the logarithm of its Phi, so that it does not overflow."""
         check_marginal(m, v)
         a, s, b = self.shift - m, v.sqrt(), self.scale
         z = torch.where(a == 0, 0.0, a / s)  # +-infinity where v = 0

@@ -94,7 +94,7 @@ class Mix(Process):
         return Mix(self.base, self.weights[list(latents)], self.jitter)
 
     def sources(self) -> Sources:
-        """The base, or the sources of the base if it is itself a mix."""
+        """The base, or the sources of the base if the base is itself a mix."""
         inner = Sources.of(self.base)
         noise = [self.weights @ inner.noise]
         if self.jitter:

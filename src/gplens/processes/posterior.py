@@ -103,7 +103,7 @@ class Posterior(Process):
         mean: Mean | Sequence[Mean] | None = None,
         jitter: float | int = 0.0,
     ) -> "Posterior":
-        """The same from anything that numpy can read: the parameters of a model of any library, as float64.
+        """A posterior from arrays of any library that numpy can read; they are converted to float64.
 
         kernel, Z, beta, A, mean, jitter and the errors are those of `Posterior`. docs/HOSTS.md shows Z, beta and A for
         models of GPflow and GPJax.
@@ -160,16 +160,16 @@ class Posterior(Process):
 
     @property
     def width(self) -> int:
-        """k(x, z) and what comes with it, and half as much, A k and a product, for each latent function.
+        """k(x, z) with its temporaries; for each latent function half as many numbers again, for A k and a product.
 
-        With autograd also the gradients.
+        With autograd, also the gradients.
         """
         n, d = self.Z.shape
         return n * (3 + self.latents) // 2 + (n * d if self.autograd else 0)
 
     @cached_property
     def radial(self) -> RadialPosteriors | None:
-        """The same with formulas for one stationary kernel, which take fewer and smaller steps."""
+        """The same posterior with the faster formulas for a single stationary kernel; None if they do not apply."""
         return RadialPosteriors.of((self,))
 
     def along(self, line: Line) -> Marginals:

@@ -28,16 +28,16 @@ from gplens.processes.process import Marginals
 from gplens.processes.transformed import AffineMap, Transformed
 
 TINY = 1e-30
-"""The smallest variance of outcomes that are sampled, where BoTorch has no floor: keeps sqrt(v) differentiable."""
+"""The smallest variance of sampled outcomes, for which BoTorch has no bound; it keeps sqrt(v) differentiable."""
 FROZEN = "gradients by autograd through the acquisition function itself, with its samples as they are"
 REFUSALS = (TypeError, ValueError)
 
 
 @read_model.register
 def _(acquisition: AcquisitionFunction, points: Float[Tensor, "k d"] | None) -> Reading:
-    """psi of the model's posterior, where the class is one that is known; else its own values and gradients.
+    """psi of the model's posterior for known classes; for others, their own values and autograd gradients.
 
-    An acquisition function that was never evaluated draws its samples here, as in any first call of it.
+    An acquisition function that was never evaluated draws its samples here, as in its first evaluation.
     """
     model: Any = getattr(acquisition, "model", None)
     x = points if points is not None else raw_points(model)
@@ -102,7 +102,7 @@ def _expectation(
 
 
 def _of_posterior(acquisition: Any, reading: Reading, expectation: Acquisition) -> Reading:
-    """The same process, with the acquisition function as what is explained; compared with its own values."""
+    """The reading of the model, with the acquisition function as its response, compared with the host's values."""
     before, process = numbers_of(acquisition), reading.process
 
     def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
@@ -140,9 +140,9 @@ def _opaque(acquisition: Any, x: Float[Tensor, "k d"], why: str) -> Reading:
 
 @read_model.register
 def _(wrapper: FixedFeatureAcquisitionFunction, points: Float[Tensor, "k d"] | None) -> Reading:
-    """The inner function, of inputs whose fixed columns are replaced: their attributions are zero.
+    """The inner function of inputs whose fixed columns are replaced, so that these have attributions of zero.
 
-    Inputs have all d columns, as those that `optimize_acqf` returns, or the others alone, as `forward` takes them.
+    Inputs have all d columns, as `optimize_acqf` returns them, or only the free columns, as `forward` takes them.
     """
     acquisition: Any = wrapper
     d, selector = acquisition.d, torch.tensor(acquisition._selector)

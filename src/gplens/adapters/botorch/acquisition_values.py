@@ -14,14 +14,14 @@ from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals
 
 ROUNDING = 1e-9
-"""Largest difference of two evaluations of one formula in float64, relative to its value."""
+"""The largest accepted difference of two float64 evaluations of one formula, relative to its value."""
 ROUNDING_OF_SINGLE = 1e-3
-"""The same for a host in float32."""
+"""The same for a host that computes in float32."""
 HINT = "Its class may be changed, or it evaluates its model in another way than posterior(X)."
 
 
 def evaluate(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
-    """acquisition(x) of single candidates, in its own precision."""
+    """acquisition(x) of single candidates, in the precision of the host."""
     with without_warnings_of_jitter():
         return acquisition(x[:, None].to(reference(acquisition))).to("cpu", torch.float64)
 
@@ -51,10 +51,10 @@ class PointMoments(Marginals):
 
 
 def check_values(acquisition: Any, expectation: Acquisition, points: Float[Tensor, "k d"], at: Marginals) -> str:
-    """Refuse a psi whose values are not acquisition(points), up to what the model's own m and v are compared to.
+    """Refuse a psi whose values differ from acquisition(points) by more than accepted differences of m and v explain.
 
-    Where sqrt(v) is steep, a difference of v that is nothing beside the prior is a large one of psi: what is allowed
-    is how far psi moves if m and v move by as much as they may differ from the host's.
+    Where sqrt(v) is steep, a negligible difference of v is a large difference of psi. The accepted difference is
+    therefore how far psi moves if m and v move by as much as they may differ from the host's.
     """
     model, dtype = acquisition.model, reference(acquisition.model).dtype
     with undisturbed(model), exactly():
