@@ -40,6 +40,9 @@ class Adaptive(Rule):
     The error of a panel is |Kronrod - Gauss|, which estimates the error of the lower rule, times the gain of the higher
     rule (4.9a). The first panels are at most `reach` lengthscales long, so that no bump of a kernel is missed.
 
+    Raises:
+        ValueError: if `reach` is not above zero, or `panels` is below one.
+
     Example:
         >>> rule = gplens.rules.Adaptive(reach=1.0)  # looks harder than the default
         >>> bool(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).converged.all())
