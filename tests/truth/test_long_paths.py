@@ -112,3 +112,22 @@ def test_wide_support_with_seeds_that_move() -> None:
     start = fresh_seed()
     for i in range(200):
         check_wide_support(start + i)
+
+
+@FAR
+@pytest.mark.filterwarnings("ignore:.*did not converge:gplens.ConvergenceWarning")
+@pytest.mark.parametrize("length", [1e3, 2e4, 1e5, 1e7, 1e8])
+def test_paths_that_pass_the_data_on_their_way(length: float) -> None:
+    """m is zero at both ends. Beyond 24,000 lengthscales all nodes may miss the data: the path has not converged."""
+    rng = np.random.default_rng(2)
+    Z, beta, angle = rng.uniform(0, SPREAD, (5, 2)), rng.normal(size=5), rng.uniform(0, np.pi)
+    middle, direction = rng.uniform(1, 3, 2), length * np.array([np.cos(angle), np.sin(angle)])
+    x0 = middle - 0.4 * direction
+    gp = gplens.Posterior.from_arrays(gplens.kernels.RBF(torch.ones(2, dtype=torch.float64)), Z, beta, np.zeros((5, 5)))
+    e = gplens.explain(gp, (x0 + direction)[None], baseline=x0, target=Latent())
+    assert e.error is not None
+    assert e.converged is not None
+    assert bool(e.converged[0]) == (length < 24_000)
+    miss = np.abs(e.values[0].numpy() - closed_form(Z, beta, x0, x0 + direction))
+    limit = e.error[0].numpy() + 1e-15 * length * np.abs(beta).sum()
+    assert not bool(e.converged[0]) or (miss <= limit).all(), f"{miss}, {e.error[0].tolist()}"
