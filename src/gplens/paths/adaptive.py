@@ -28,6 +28,8 @@ FINER, CLOSER = 3, 30
 """For an integral that confirms another one with nodes at other places: its number of panels for each panel of the
 other, and the factor on its tolerance. Recipe: tests/truth/test_cancelling_paths.py, which fails for rare seeds if the
 tolerance is not smaller."""
+LONGEST = 6.0
+"""Lengthscales of a first panel beyond which a bump may lie between its nodes, so that a path has not converged."""
 NEARLY = 4.0
 """A path nearly converged if its estimated error is at most this multiple of the allowed error."""
 
@@ -90,6 +92,7 @@ class Adaptive(Rule):
         if not integrand.smooth:
             sums, confirmed = self._confirmed(integrand, sums, converged, panels, tolerance)
             converged = converged & confirmed
+        converged = converged & (integrand.length <= max(self.reach, LONGEST) * self.panels)
         limit = allowed_error(integrand, sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features' errors add up to it
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit
