@@ -84,7 +84,18 @@ def with_deviation(value: float, std: float | None, places: int | None, *, sign:
 
 def entry_text(text: str | None, value: float) -> str | None:
     """An entry of a table: its text, such as OldTown or 2019-01-07, else its number; None for a group of features."""
-    return elided(text) if text is not None else number(value) if isfinite(value) else None
+    if text is None:
+        return number(value) if isfinite(value) else None
+    return _first_shares(text) if re.match(r"[\d.]+ % .+, ", text) and len(text) > LONGEST else elided(text)
+
+
+def _first_shares(text: str) -> str:
+    """59.4 % automatic, …: the first shares of categories, since half of a number would be another number."""
+    first, *rest = text.split(", ")
+    shown = elided(first, LONGEST - 3)
+    while rest and len(shown) + len(rest[0]) + 5 <= LONGEST:
+        shown = f"{shown}, {rest.pop(0)}"
+    return f"{shown}, …"
 
 
 def with_values(label: str, value: str | None, baseline: str | None) -> str:

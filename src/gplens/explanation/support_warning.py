@@ -27,6 +27,10 @@ REMEDIES = {
     0.5: f"The data lie around the path, not on it. {CLOSER}",
     1.0: "The inputs themselves are far from the data, which no baseline changes: read their attributions with care",
 }
+EVERYWHERE = (
+    "The baseline and the inputs are both far from the data. Check that they have the units and the scaling of the "
+    "training inputs of the model"
+)
 
 
 def warn_of_low_support(
@@ -51,15 +55,17 @@ def warn_of_low_support(
     averages = support.mean(1)
     low = averages.amin(1) < LOW
     if bool(low.any()):
-        least = float(averages.min())
-        place = PLACES[int(averages[averages.amin(1).argmin()].argmin())]
-        warnings.warn(_message(least, place, int(low.sum()), len(rows)), SupportWarning, stacklevel=_outside())
+        worst = averages[averages.amin(1).argmin()]
+        place = PLACES[int(worst.argmin())]
+        remedy = EVERYWHERE if bool((worst < LOW).all()) else REMEDIES[place]
+        message = _message(float(worst.min()), place, int(low.sum()), len(rows), remedy)
+        warnings.warn(message, SupportWarning, stacklevel=_outside())
 
 
-def _message(least: float, place: float, low: int, looked_at: int) -> str:
+def _message(least: float, place: float, low: int, looked_at: int, remedy: str) -> str:
     return (
         f"The model is mostly its prior on the way from the baseline to {low} of {looked_at} inputs looked at: the "
-        f"support 1 - v/k is {least:.2f} at t = {place:g}, below {LOW}. {REMEDIES[place]}; support=True gives the part "
+        f"support 1 - v/k is {least:.2f} at t = {place:g}, below {LOW}. {remedy}; support=True gives the part "
         "of each attribution that this concerns, support=False leaves the check out."
     )
 
