@@ -3,8 +3,11 @@
 import gc
 import os
 import secrets
+from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import Phase, settings
@@ -29,6 +32,10 @@ os.environ.setdefault("GPLENS_SEED", str(secrets.randbits(32)))  # before worker
 
 LARGE, SAMPLED = 12, 6
 """Of a family of 12 or more cases of hosts `make test` runs every sixth one, and `make test-slow` the others."""
+CHECKED = 4
+"""Shapes are checked at run time in all slow tests, and in the first and then every fourth case of the others: with the
+check a test takes two to four times as long."""
+WITHOUT_SHAPES = pytest.StashKey[bool]()
 
 
 def pytest_collectstart() -> None:
@@ -49,6 +56,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for number, item in enumerate(family):
             if len(family) >= LARGE and number % SAMPLED:
                 item.add_marker(pytest.mark.slow)
+    cases = Counter[str]()
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            family = item.nodeid.partition("[")[0]
+            item.stash[WITHOUT_SHAPES] = cases[family] % CHECKED != 0
+            cases[family] += 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    jaxtyping.config.update("jaxtyping_disable", item.stash.get(WITHOUT_SHAPES, False))
+    try:
+        return (yield)
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:  # a name of pytest since 8.4

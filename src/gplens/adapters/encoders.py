@@ -118,9 +118,11 @@ def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors
     """
     frame = frame_of(X, what)
     if frame is not None:
-        own = tuple(str(name) for name in frame.columns)
-        columns = tuple(of_series(series, name) for series, name in zip(frame.iter_columns(), own, strict=True))
-        return RawTable(columns, own, len(frame), False, frame.implementation.value, row_names_of(frame))
+        column_names = tuple(str(name) for name in frame.columns)
+        columns = tuple(
+            of_series(series, name) for series, name in zip(frame.iter_columns(), column_names, strict=True)
+        )
+        return RawTable(columns, column_names, len(frame), False, frame.implementation.value, row_names_of(frame))
     labels = _labels_of(X) if vectors else None
     cells: Any = list(X.values()) if isinstance(X, dict) else X
     array = _array(cells)

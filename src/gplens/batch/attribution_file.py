@@ -118,8 +118,8 @@ def _numbers(table: pyarrow.Table, prefix: str, outputs: Sequence[Any], features
     parts = [[f"{prefix}:{_of(outputs, j)}{feature}" for feature in features] for j in range(len(outputs))]
     if parts[0][0] not in table.column_names:
         return None
-    found = torch.stack([torch.stack([_column(table, name) for name in part], dim=-1) for part in parts], dim=1)
-    return found[:, 0] if outputs[0] is None else found
+    numbers = torch.stack([torch.stack([_column(table, name) for name in part], dim=-1) for part in parts], dim=1)
+    return numbers[:, 0] if outputs[0] is None else numbers
 
 
 def _by_output(table: pyarrow.Table, name: str, outputs: Sequence[Any]) -> Tensor:

@@ -146,15 +146,15 @@ def _sentence(source: Source, said: str) -> str:
     where = source.path
     if "Empty CSV" in said or (not source.is_parquet and where.stat().st_size == 0):
         return f"expected a table with a line of names, got {where}, which is empty."
-    if found := CONVERSION.match(said):
-        column, row, kind, got = found.groups()
+    if mistake := CONVERSION.match(said):
+        column, row, kind, got = mistake.groups()
         expected = "numbers" if kind in NUMBERS else f"entries of type {kind}"
         names = getattr(source, "names", ())
         name = repr(names[int(column)]) if int(column) < len(names) else f"number {column}"
         place = "" if row is None else f" in row {int(row) - 2}"
         return f"expected {expected} in column {name} of {where}, got {got}{place} (the first row is 0); correct it."
-    if found := SHAPE.match(said):
-        row, problem = found.groups()
+    if mistake := SHAPE.match(said):
+        row, problem = mistake.groups()
         return f"expected as many entries as names in each row of {where}, got row {int(row) - 2}: {problem}"
     kind = "Parquet" if source.is_parquet else "CSV"
     return f"expected a {kind} file, got {where}, which cannot be read ({said})."

@@ -25,19 +25,19 @@ def columns_of(settings: Sequence[str], names: Sequence[str]) -> dict[str, Kind]
     """
     columns: dict[str, Kind] = {}
     for setting in settings:
-        name, found, kind = setting.rpartition("=")
-        if not found or name not in names:
+        name, separator, kind = setting.rpartition("=")
+        if not separator or name not in names:
             raise ValueError(f"expected COLUMN=KIND with a column of {list(names)}, got {setting!r}.")
         columns[name] = _kind(kind)
     return columns
 
 
 def _kind(text: str) -> Kind:
-    name, found, number = text.partition(":")
-    if not found and name in KINDS:
+    name, separator, number = text.partition(":")
+    if not separator and name in KINDS:
         return KINDS[name]()
     try:
-        if name in WITH_NUMBER and found:
+        if name in WITH_NUMBER and separator:
             return WITH_NUMBER[name](float(number))
     except ValueError as cause:
         raise ValueError(f"expected a number after {name}:, got {text!r} ({cause}).") from cause

@@ -105,10 +105,10 @@ def _attributions(
 
     if kind in NEED_MODEL:
         raise typer.BadParameter(f"--kind {kind} evaluates the model: name its folder in place of {path}.")
-    found = read_attributions(path, data=data, row=row, rows=rows, output=output)
-    if kind == "scatter" and bool(found.inputs.isnan().all()):
+    explanation = read_attributions(path, data=data, row=row, rows=rows, output=output)
+    if kind == "scatter" and bool(explanation.inputs.isnan().all()):
         raise typer.BadParameter(f"--kind scatter needs the values of the columns: gplens plot {path} DATA ...")
-    return found if uncertainty else replace(found, spread=None)
+    return explanation if uncertainty else replace(explanation, spread=None)
 
 
 def _explained(

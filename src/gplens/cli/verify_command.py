@@ -46,10 +46,10 @@ def verify(
     options = Options(baseline=named_baseline(baseline, model, data))
     estimator = load(model)
     table = spaced_rows(estimator, data, rows)
-    found = check(
+    verification = check(
         estimator, table, baseline=baseline_of(options.baseline, estimator), rows=rows, draws=draws, seed=seed
     )
     header = ("check", "result", "difference", "limit", "what was compared")
-    show_table(found.title, header, [check.row for check in found.checks])
-    if not found:
+    show_table(verification.title, header, [check.row for check in verification.checks])
+    if not verification:
         raise typer.Exit(1)

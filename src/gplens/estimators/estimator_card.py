@@ -34,14 +34,14 @@ def describe_html(estimator: Any) -> str:
         if encoder is None
         else encoder.inputs
     )
-    found = [("parameters", elided(written, LONGEST)), ("features", f"{d:,}")]
+    shown = [("parameters", elided(written, LONGEST)), ("features", f"{d:,}")]
     if estimator.class_names is not None:
-        found.append(("classes", elided(", ".join(estimator.class_names), LONGEST)))
+        shown.append(("classes", elided(", ".join(estimator.class_names), LONGEST)))
     summary = {key: value for key, value in estimator.training_summary_.items() if key != "seed" and value is not None}
-    found += [(key.replace("_", " "), _text(value)) for key, value in summary.items()]
+    shown += [(key.replace("_", " "), _text(value)) for key, value in summary.items()]
     if not isinstance(process, Posterior):
-        return card(f"{name}, fitted", found, [])
-    return card(f"{name}, fitted", [*found, *facts(process)], relevance(process, [str(column) for column in names]))
+        return card(f"{name}, fitted", shown, [])
+    return card(f"{name}, fitted", [*shown, *facts(process)], relevance(process, [str(column) for column in names]))
 
 
 def _text(value: Any) -> str:

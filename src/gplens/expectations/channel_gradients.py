@@ -44,9 +44,9 @@ class ChannelGradients(Expectation):
     def chosen(self, latents: int, outputs: tuple[int, ...]) -> "ChosenChannels":
         """The channel of each output, and the output of psi to which it belongs."""
         count = self.expectation.count(latents)
-        own = tuple(sorted({output % count for output in outputs}))
-        columns = [own.index(output % count) for output in outputs]
-        return ChosenChannels(own, columns, tuple(self.parts[output // count] for output in outputs))
+        explained = tuple(sorted({output % count for output in outputs}))
+        columns = [explained.index(output % count) for output in outputs]
+        return ChosenChannels(explained, columns, tuple(self.parts[output // count] for output in outputs))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """The values are those of psi, since tolerances are relative to the change of psi."""

@@ -54,15 +54,15 @@ def channels_of_paths(
         every[whole] = values
         return Channels(tuple(part.name for part in parts), every)
     count = question.expectation.count(question.process.latents)
-    asked = tuple(i * count + output for i in range(len(parts) - 1) for output in question.outputs)
+    outputs_of_parts = tuple(i * count + output for i in range(len(parts) - 1) for output in question.outputs)
     gradients = ChannelGradients(question.expectation, parts[:-1])
     tolerance = question.tolerance
     if question.switches is not None and question.expectation.kinked:
         tolerance = max(tolerance, OF_SAMPLES)
-    split = replace(question, expectation=gradients, outputs=asked, tolerance=tolerance)
-    found = attribute(split, rule, x, baselines, background).integral.values
-    others = found.unflatten(1, (len(parts) - 1, outputs)).movedim(1, 0)
-    return Channels(tuple(part.name for part in parts), torch.cat([others, (values - others.sum(0))[None]]))
+    split = replace(question, expectation=gradients, outputs=outputs_of_parts, tolerance=tolerance)
+    integrals = attribute(split, rule, x, baselines, background).integral.values
+    first_parts = integrals.unflatten(1, (len(parts) - 1, outputs)).movedim(1, 0)
+    return Channels(tuple(part.name for part in parts), torch.cat([first_parts, (values - first_parts.sum(0))[None]]))
 
 
 def _whole_channel(question: Question, parts: tuple[Channel, ...], x: Float[Tensor, "b d"]) -> int | None:

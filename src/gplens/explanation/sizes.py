@@ -28,10 +28,10 @@ def probability_larger(values: Float[Tensor, "*n 2"], covariance: Float[Tensor, 
     sd_u, sd_v = ((A + B + sign * C).clamp(min=0).sqrt() for sign in (-2, 2))
     det = A * B - C**2
     regular = (det > SINGULAR * A * B) & (sd_u > 0) & (sd_v > 0)
-    one = torch.ones_like(a)
-    h, k = u / torch.where(regular, sd_u, one), v / torch.where(regular, sd_v, one)
-    product = torch.where(regular, sd_u * sd_v, one)
-    r, root = (A - B) / product, 2 * torch.where(regular, det, one).sqrt() / product  # (1 - r^2)^1/2, without rounding
+    ones = torch.ones_like(a)
+    h, k = u / torch.where(regular, sd_u, ones), v / torch.where(regular, sd_v, ones)
+    product = torch.where(regular, sd_u * sd_v, ones)
+    r, root = (A - B) / product, 2 * torch.where(regular, det, ones).sqrt() / product  # (1 - r^2)^1/2, without rounding
     same_side = (h * k > 0) | ((h * k == 0) & (h + k >= 0))
     both = same_side.to(a.dtype) - 2 * _owens_t(h, k - r * h, root) - 2 * _owens_t(k, h - r * k, root)
     both = torch.where((h == 0) & (k == 0), 0.5 + torch.asin(r.clamp(-1, 1)) / pi, both)

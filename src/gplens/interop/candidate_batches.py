@@ -48,17 +48,17 @@ def explain_batch(
     table = read_table(candidates, "candidates")
     names = table.feature_names(feature_names, None)
     x, pending = table.values, getattr(acquisition, "X_pending", None)
-    found = []
+    explanations = []
     try:
         for i in range(len(x)):
             if i:
                 acquisition.set_X_pending(_joined(pending, x[:i]))
             options: dict[str, Any] = {"baseline": baseline, "tolerance": tolerance, "feature_names": names}
-            found.append(explain(acquisition, x[i : i + 1], **options))
+            explanations.append(explain(acquisition, x[i : i + 1], **options))
     finally:
         if len(x) > 1:
             acquisition.set_X_pending(pending)
-    return tuple(found)
+    return tuple(explanations)
 
 
 def _joined(pending: Tensor | None, earlier: Tensor) -> Tensor:

@@ -46,8 +46,8 @@ class Bilinear(Kernel):
         """Linear in t, with a gradient that does not depend on t."""
         Gz = support.Z @ self.G
         values = (line.x0 @ Gz.T)[:, None] + line.t[:, :, None] * (line.d @ Gz.T)[:, None]
-        one = torch.ones_like(values)
-        return Section(values, lambda W: Form(shared=((W.times(one).over_nodes(), Gz),)), lambda W: W @ Gz)
+        ones = torch.ones_like(values)
+        return Section(values, lambda W: Form(shared=((W.times(ones).over_nodes(), Gz),)), lambda W: W @ Gz)
 
     def along_diagonal(self, line: Line) -> Section:
         """x(t)' G x(t), a quadratic in t, and  d_k k = 2 (G x)_k."""

@@ -43,12 +43,12 @@ class Levels(NamedTuple):
         t = torch.linspace(0, 1, PIECES + 1, dtype=line.d.dtype)
         nodes = Line(line.x0, line.d, t.expand(len(line.d), -1)).points()
         values = self.functions(nodes.flatten(0, 1)).unflatten(0, nodes.shape[:2])
-        found = [_passages(values[:, :, i].contiguous(), thresholds) for i, thresholds in enumerate(self.thresholds)]
-        row, piece = (torch.cat([part[i] for part in found]) for i in (0, 1))
-        function = torch.arange(len(found)).repeat_interleave(torch.tensor([len(rows) for rows, _, _ in found]))
+        passages = [_passages(values[:, :, i].contiguous(), thresholds) for i, thresholds in enumerate(self.thresholds)]
+        row, piece = (torch.cat([part[i] for part in passages]) for i in (0, 1))
+        function = torch.arange(len(passages)).repeat_interleave(torch.tensor([len(rows) for rows, _, _ in passages]))
         if len(row) == 0:
             return line.d.new_empty(len(line.d), 0)
-        threshold = torch.cat([thresholds[w] for (_, _, w), thresholds in zip(found, self.thresholds, strict=True)])
+        threshold = torch.cat([thresholds[w] for (_, _, w), thresholds in zip(passages, self.thresholds, strict=True)])
         rising = values[row, piece + 1, function] > values[row, piece, function]
         places = self._bisected(line, row, function, threshold, rising, t[piece], t[piece + 1])
         return _by_row(row, places, len(line.d))

@@ -42,10 +42,10 @@ def _overlap(kernels: tuple[Kernel, ...], columns: list[int], layout: OneHotLayo
     """Whether two factors depend on the same category, so that their product is not linear in its shares."""
     used: set[int] = set()
     for kernel in kernels:
-        own = {columns[i] for i in _columns(kernel, list(range(len(columns))))} & layout.levels.keys()
-        if own & used:
+        categories = {columns[i] for i in _columns(kernel, list(range(len(columns))))} & layout.levels.keys()
+        if categories & used:
             return True
-        used |= own
+        used |= categories
     return False
 
 

@@ -23,11 +23,11 @@ def facts(posterior: Posterior) -> list[tuple[str, str]]:
     p, parts = posterior, dict.fromkeys(type(part).__name__ for part in posterior.kernel.parts())
     low, high = (number(float(end) ** 0.5) for end in p.kernel.diagonal(p.Z).aminmax())
     means = dict.fromkeys(number(mean.value) if isinstance(mean, ConstantMean) else repr(mean) for mean in p.means)
-    found = {"kernel": ", ".join(parts), "prior deviation": low if low == high else f"{low} to {high}"}
-    found["prior mean"] = elided(", ".join(means), 60)
+    parameters = {"kernel": ", ".join(parts), "prior deviation": low if low == high else f"{low} to {high}"}
+    parameters["prior mean"] = elided(", ".join(means), 60)
     if p.jitter:
-        found["jitter of the host"] = number(p.jitter)
-    return list(found.items())
+        parameters["jitter of the host"] = number(p.jitter)
+    return list(parameters.items())
 
 
 def relevance(posterior: Posterior, names: list[str]) -> list[Table]:

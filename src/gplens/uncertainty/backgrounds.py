@@ -63,6 +63,6 @@ def _row(
     shares = shares.new_zeros(len(different)).index_add(0, index, shares)
     bundle = Bundle(asked.question.process, x, different, shares, background.sets)
     sums = background.summed(values[None])
-    one = x.new_ones(1, sums.shape[2])
+    ones = x.new_ones(1, sums.shape[2])
     question = replace(asked.question, process=bundle)
-    return SpreadQuestion(question, asked.request).answer(one, torch.zeros_like(one), sums)
+    return SpreadQuestion(question, asked.request).answer(ones, torch.zeros_like(ones), sums)

@@ -108,12 +108,12 @@ class PathDraws:
         nodes = DrawNodes.on(float(process.length(path)), order, smooth=process.smooth, paths=process.paths)
         line = replace(path, t=nodes.t[None])
         latents = tuple(LatentPath.of(process, i, line, nodes, full=full) for i in range(process.latents))
-        rule, mix, one = (
+        rule, mix, ones = (
             (x - x0, nodes.w, nodes.gauss),
             (sources.weights, sources.jitter),
             nodes.w.new_ones(len(question.outputs)),
         )
-        paths = PathDraws(latents, question.expectation, question.outputs, *rule, *mix, one)
+        paths = PathDraws(latents, question.expectation, question.outputs, *rule, *mix, ones)
         m = torch.stack([latent.pairs.left.m[0] for latent in latents])[None]
         return replace(paths, unit=power_of_two(paths._target_slopes(m).abs().amax((0, 2, 3))))
 

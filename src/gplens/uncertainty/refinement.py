@@ -178,8 +178,8 @@ class Refinement:
             for output, link, unit in zip(self.outputs, self.links, units, strict=True)
             if link is not None
         ]
-        matrices, found = zip(*parts, strict=True)
-        return torch.stack(matrices, dim=1), torch.stack(found, dim=1)
+        matrices, units_now = zip(*parts, strict=True)
+        return torch.stack(matrices, dim=1), torch.stack(units_now, dim=1)
 
 
 def _diagonal(matrix: Float[Tensor, "b o d *d"], *, full: bool) -> Float[Tensor, "b o d"]:

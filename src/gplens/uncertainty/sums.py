@@ -41,12 +41,12 @@ def spread_of_sums(
     """
     parts = []
     for i, (end, start) in enumerate(zip(x, x0.expand_as(x), strict=True)):
-        asked = request
+        row_request = request
         if isinstance(request, Samples):
-            asked = replace(request, seed=request.seed + NEXT_ROW * i)
+            row_request = replace(request, seed=request.seed + NEXT_ROW * i)
         summed = torch.stack([values[i, :, list(members)].sum(-1) for members in sets], dim=-1)[None]
-        one, zero = x.new_ones(1, len(sets)), x.new_zeros(1, len(sets))
-        parts.append(spread_of(_along(question, start, end, sets), asked, one, zero, summed))
+        ones, zeros = x.new_ones(1, len(sets)), x.new_zeros(1, len(sets))
+        parts.append(spread_of(_along(question, start, end, sets), row_request, ones, zeros, summed))
     names = parts[0].tensors()
     return replace(parts[0], **{name: torch.cat([part.tensors()[name] for part in parts]) for name in names})
 

@@ -72,11 +72,11 @@ def joint_of(f: Any) -> Joint:
         return Joint(mean, S) if mean.ndim == 2 else Joint(mean[None], S[None])
     k, c = f.mean.shape
     S = S.reshape(k, c, k, c).permute(1, 3, 0, 2) if f._interleaved else S.reshape(c, k, c, k).permute(0, 2, 1, 3)
-    own = S.diagonal(dim1=0, dim2=1).permute(2, 0, 1)
-    others = S * (1 - torch.eye(c, dtype=S.dtype))[:, :, None, None]
-    if bool(others.abs().max() > CORRELATED * own.abs().max()):
+    covariances = S.diagonal(dim1=0, dim2=1).permute(2, 0, 1)
+    between = S * (1 - torch.eye(c, dtype=S.dtype))[:, :, None, None]
+    if bool(between.abs().max() > CORRELATED * covariances.abs().max()):
         raise ValueError("the latent functions of the model are correlated")
-    return Joint(f.mean.double().cpu().T, own)
+    return Joint(f.mean.double().cpu().T, covariances)
 
 
 def _columns(tensor: Tensor, f: Any) -> Float[Tensor, "k c"]:

@@ -37,9 +37,9 @@ class Paths:
         kept = getattr(model, "default_baseline", None)
         baselines = as_baseline(kept if baseline is None else baseline, encoder).rows(table.values)
         chosen = torch.linspace(0, len(table.values) - 1, min(rows, len(table.values))).long()
-        own = baselines.expand(len(table.values), -1, -1)[chosen]
-        turn = torch.arange(len(chosen)) * max(own.shape[1] // len(chosen), 1) % own.shape[1]
-        x, x0 = table.values[chosen], own[torch.arange(len(chosen)), turn]
+        of_rows = baselines.expand(len(table.values), -1, -1)[chosen]
+        turn = torch.arange(len(chosen)) * max(of_rows.shape[1] // len(chosen), 1) % of_rows.shape[1]
+        x, x0 = table.values[chosen], of_rows[torch.arange(len(chosen)), turn]
         if bool((x == x0).all(1).all()):
             raise ValueError("expected inputs that differ from their baselines, got paths of no length.")
         reading = replace(read(model, likelihood, points=torch.cat([x, x0])), encoder=None, columns=None)

@@ -49,8 +49,8 @@ def _check_forward(likelihood: Any, weights: Float[Tensor, "c k"] | None, f: Flo
     expected = torch.softmax(f if weights is None else f @ weights.T, dim=-1)
     what = "the softmax of its latent values"
     check_response(expected, got.to("cpu", torch.float64), name, what, SAME[got.dtype])
-    own = getattr(likelihood.marginal, "__func__", None) is not SoftmaxLikelihood.marginal
-    if own or type(likelihood).__call__ is not SoftmaxLikelihood.__call__:
+    has_own_marginal = getattr(likelihood.marginal, "__func__", None) is not SoftmaxLikelihood.marginal
+    if has_own_marginal or type(likelihood).__call__ is not SoftmaxLikelihood.__call__:
         raise ValueError(
             f"expected a likelihood that predicts the expected softmax, got {name} with a marginal() or a call of its "
             "own; give a link instead: likelihood=gplens.links.Softmax()."

@@ -132,9 +132,9 @@ def inverse_of(transformer: Any, outputs: int) -> SmoothMap:
 def _(transformer: StandardScaler | RobustScaler | MaxAbsScaler, outputs: int) -> SmoothMap:
     centre = getattr(transformer, "mean_", getattr(transformer, "center_", None))
     centred = getattr(transformer, "with_mean", getattr(transformer, "with_centering", False))
-    one = torch.ones(outputs, dtype=torch.float64)
-    scale = one if transformer.scale_ is None else tensor(transformer.scale_)
-    return SmoothMap.of(AffineMap.shifted(scale, tensor(centre) if centred else 0 * one))
+    ones = torch.ones(outputs, dtype=torch.float64)
+    scale = ones if transformer.scale_ is None else tensor(transformer.scale_)
+    return SmoothMap.of(AffineMap.shifted(scale, tensor(centre) if centred else 0 * ones))
 
 
 @inverse_of.register

@@ -91,12 +91,12 @@ class Acquisition(Expectation):
         limits = self.criterion.constraints
         free = [i for i in range(len(self.latents)) if i not in limits]
         of = [tuple(latents) for latents in self.latents.tolist()]
-        found = [
+        channels = [
             Channel(kind if len(free) == 1 else f"{kind} of output {i}", *pair)
             for i in free
             for kind, pair in (("mean", (of[i], ())), ("variance", ((), of[i])))
         ]
-        return (*found, *(Channel(f"constraint on output {i}", of[i], of[i]) for i in limits))
+        return (*channels, *(Channel(f"constraint on output {i}", of[i], of[i]) for i in limits))
 
     def slopes(
         self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]
