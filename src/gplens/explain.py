@@ -52,48 +52,51 @@ def explain(
 ) -> Explanation:
     """Integrated Gradients of a Gaussian process: which feature moved the prediction, and by how much.
 
-    IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1). At t every category is switched with probability t
-    (10.1): where only categories change, that is the Shapley value.
+    IG_k = d_k int_0^1 d_k T(x0 + t d) dt,  d = x - x0  (4.1). Categories have no values in between: at t, each has
+    switched from the baseline to the input with probability t (10.1). Where only categories change, the attributions
+    are Shapley values.
 
     Args:
         model: a fitted GPyTorch, BoTorch or scikit-learn Gaussian process, a gplens estimator, a gplens.Posterior, or
-            gplens.Functions; an acquisition function of BoTorch, X being candidates; or what gplens.read(model)
-            returned. It is left as it was.
+            gplens.Functions; a BoTorch acquisition function, with candidates as X; or the result of
+            gplens.read(model). The model is not changed.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
-        baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. An
-            estimator of gplens has one of its own, a few training rows that stand for all; no other model has.
-        likelihood: as the host library has it, or a link. An ExactGP carries its own.
+        positional: refused; everything after X has a name.
+        baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. It may be
+            left out only for gplens estimators, which keep a few representative training rows as their baseline.
+        likelihood: the likelihood object of the host library, or a link. Not needed for an ExactGP, which has one.
         target: what is explained, an object of gplens.targets; the expected response if None.
-        outputs: numbers or names of the outputs of a model that has several; all of them if None.
-        rule: an object of gplens.rules; adaptive if None.
+        outputs: indices or names of the outputs to explain, for a model with several; all of them if None.
+        rule: the quadrature rule, an object of gplens.rules; adaptive if None.
         tolerance: the error of every attribution relative to the larger of |T(x) - T(x0)| and the input's largest
             attribution: 1e-6 if None, or 1e-4 if only Monte Carlo is possible (correlated classes) or an acquisition
             function is known by its values alone. Rows whose values miss it are False in `converged`.
-        uncertainty: how sure the model is of each attribution. True computes standard deviations, intervals, and the
-            joint distribution where it costs little; gplens.Diagonal(), Full() or Samples(count, seed) decide.
-            Deviations have a tolerance of their own, 1e-3; rows that miss it are False in `spread.converged`.
-            Nothing of it is computed if None or False.
-        support: whether `explanation.support` is computed: how far the data determine the model along each path, and
-            the part of each attribution from where they do not. It costs the variance at 33 points of each path, and
-            as much as the attributions of the paths on which it is low. If None, three points of a few paths are
-            looked at, with a gplens.SupportWarning if the model is mostly its prior there; False leaves that out.
-        channels: whether `explanation.channels` is computed: what of each attribution comes through the mean and what
-            through the variance of the latent functions, exploitation and exploration of an acquisition function. It
-            costs as much again as the attributions. If None, it is computed for acquisition functions alone.
-        categories: columns without values in between, which paths switch at once (MATH 10): names of columns; names for
-            their codes, {"colour": {0: "red", 1: "blue"}}; or blocks of columns, {"colour": ["colour_red",
-            "colour_blue"]}. Categories and tasks that the kernel of a model tells apart are found without it.
-        groups: features to be added up: {"hour": ["hour_sin", "hour_cos"]}.
-        feature_names: the names of the columns; those of the frame if None.
-        progress: whether a bar shows the rows that are done, by tqdm. If None, it appears after two seconds, on a
-            terminal or in a notebook.
+        uncertainty: the posterior uncertainty of the attributions. True computes standard deviations, intervals, and
+            the joint distribution where it is cheap; gplens.Diagonal(), Full() and Samples(count, seed) select what is
+            computed. Standard deviations have their own tolerance, 1e-3; rows that miss it are False in
+            `spread.converged`. Nothing is computed if None or False.
+        support: whether to compute `explanation.support`: how far the data, rather than the prior, determine the model
+            along each path, and the part of each attribution that comes from where they do not. This evaluates the
+            variance at 33 points of each path, and integrates the paths with low support once more. If None, only
+            three points of a few paths are checked, with a gplens.SupportWarning if the model is mostly its prior
+            there; False skips this check.
+        channels: whether to compute `explanation.channels`: the parts of each attribution that come through the mean
+            and through the variance of the latent functions (for an acquisition function, exploitation and
+            exploration). This takes about as long as the attributions. If None, it is done for acquisition functions.
+        categories: columns that have no values in between, so that paths switch them at once (MATH 10): names of
+            columns; names for their codes, {"colour": {0: "red", 1: "blue"}}; or blocks of columns, {"colour":
+            ["colour_red", "colour_blue"]}. Categories and tasks that have kernels of their own are found without it.
+        groups: features whose attributions are added up: {"hour": ["hour_sin", "hour_cos"]}.
+        feature_names: the names of the columns; taken from the frame if None.
+        progress: whether to show a progress bar (tqdm). If None, it appears after two seconds, on a terminal or in a
+            notebook.
 
     Returns:
         An Explanation, whose `values` are (rows, features), or (rows, outputs, features) for several outputs.
 
     Raises:
-        ValueError, TypeError: with what was expected, what was got, and what to do.
-        Interrupted: Ctrl-C; its `explanation` has the rows that were done.
+        ValueError, TypeError: the message says what was expected, what was got, and what to do.
+        Interrupted: after Ctrl-C; its attribute `explanation` has the finished rows.
 
     Warns:
         ConvergenceWarning: rows missed their tolerance, or took very many nodes.

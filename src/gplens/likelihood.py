@@ -23,28 +23,28 @@ class Likelihood:
     """
 
     name: str
-    """What it is called in messages."""
+    """The name of the likelihood in messages."""
     response: Expectation
-    """E y, what the model predicts."""
+    """E y, the prediction of the model."""
     variance: Expectation | Callable[[], Expectation] | None = None
     """Var y: observation noise and the uncertainty of the latent function together; or a function that builds it."""
     exceeds: Callable[[float], Expectation] | None = None
     """t -> P(y > t)."""
     latents: int | None = None
-    """The number of latent functions it takes. None takes any number, each with an output of its own."""
+    """The number of latent functions that it takes. None: any number, with one output for each."""
     outputs: tuple[str, ...] | None = None
-    """Names of the response's outputs: one for each class, or a single one such as "P(y = class 1)"."""
+    """Names of the outputs of the response: one for each class, or a single one such as "P(y = class 1)"."""
     epistemic: Expectation | None = None
-    """The variance of the model's own prediction without observation noise, where it is not that of f."""
+    """The variance of the model's prediction without observation noise, if it differs from the variance of f."""
     near: "Callable[[Marginals], Likelihood] | None" = None
-    """The same, compared with the host's live likelihood where the latent values of a call lie; a ValueError if it
-    differs. None for a likelihood that cannot change."""
+    """Compares the likelihood with the host's live one at the latent values of a call, and returns it; raises a
+    ValueError if the two differ. None for a likelihood that cannot change."""
 
     def total_variance(self) -> Expectation | None:
-        """Var y, built if need be; None if the likelihood does not give it."""
+        """Var y; None if the likelihood does not define it."""
         return self.variance() if callable(self.variance) else self.variance
 
     @staticmethod
     def of_link(link: Link) -> "Likelihood":
-        """From a link alone, which determines the response but not the observation noise."""
+        """From a link, which determines the response but not the observation noise."""
         return Likelihood(repr(link), ExpectedLink((link,)))

@@ -81,9 +81,9 @@ class Latent(Target):
 @final
 @dataclass(frozen=True)
 class EpistemicVariance(Target):
-    """v: how unsure the model is of the latent function; for BoTorch's models, `posterior(X).variance`.
+    """v: the posterior variance of the latent function; for BoTorch's models, `posterior(X).variance`.
 
-    Which features make it so?
+    The attributions say which features make the model uncertain.
 
     Example:
         >>> e = gplens.explain(gp, 1.3 * X[3:4], baseline=0.5, target=gplens.targets.EpistemicVariance())
@@ -120,6 +120,9 @@ class PredictiveVariance(Target):
 class Exceeds(Target):
     """P(y > threshold)  (2.11).
 
+    Raises:
+        ValueError: if the threshold is not a finite number.
+
     Example:
         >>> from gplens.estimators import GPRegressor
         >>> model = GPRegressor(random_state=0, progress=False).fit(X.numpy(), y.numpy())
@@ -147,6 +150,9 @@ class Exceeds(Target):
 class Custom(Target):
     """E g(f) for any link, or any elementwise, twice differentiable torch function g of the latent value.
 
+    Raises:
+        TypeError: if g is not a link or a function.
+
     Example:
         >>> target = gplens.targets.Custom(torch.tanh)
         >>> gplens.explain(gp, X[3:4], baseline=0.0, target=target).values.shape
@@ -169,9 +175,9 @@ class Custom(Target):
 def bind_target(
     target: Target, likelihood: Likelihood | None, process: Process, draws: tuple[int, ...] | None, model: str
 ) -> tuple[Process, Expectation]:
-    """The target as an expectation, and the process that it is a function of.
+    """The target as an expectation, and the process whose marginals it is a function of.
 
-    `draws` are the numbers of draws of hyper-parameters of each output, or None; `model` names the model in messages.
+    `draws` has the number of hyper-parameter draws of each output, or is None; `model` is the name used in messages.
     """
     if likelihood is not None and likelihood.latents not in (None, process.latents):
         raise ValueError(

@@ -75,6 +75,14 @@ def test_values_stand_beside_names() -> None:
     assert with_values("sold", entry_text("2019-01-07", 1.5e9), None) == "sold = 2019-01-07"
 
 
+def test_shares_of_categories_are_not_cut_within_a_number() -> None:
+    nan = float("nan")
+    assert entry_text("60 % manual, 40 % other", nan) == "60 % manual, 40 % other"
+    assert entry_text("59.4 % automatic, 40.6 % manual", nan) == "59.4 % automatic, …"
+    assert entry_text("50 % red, 30 % blue, 15 % green, 5 % white", nan) == "50 % red, 30 % blue, …"
+    assert len(str(entry_text("90 % a category with a very long name indeed, 10 % other", nan))) <= 30
+
+
 @dataclass
 class Source:
     target: str
@@ -103,6 +111,7 @@ def test_targets_are_called_by_their_names() -> None:
         ("Sample(X with 20 rows, weighted)", "the average over a background of 20 rows"),
         ("Medoid(X with 3 rows)", "the most central of 3 rows"),
         ("Rows(X0 with 3 rows)", "a row for each input"),
+        ("Incumbent(row 15 of 1700, the largest y)", "row 15, the largest outcome of 1,700"),
         ("Other(X with 3 rows)", "Other(X with 3 rows)"),
     ],
 )

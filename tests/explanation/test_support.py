@@ -160,8 +160,9 @@ def test_functions_without_a_prior_have_no_support() -> None:
         (9.0, 0.0, 0, "gplens.baselines.Sample(X_train)"),
         ([7.0, 0.0, 0.0], [-7.0, 0.0, 0.0], 0, "gplens.baselines.Medoid(X_train)"),
         (0.0, 9.0, 1, "no baseline"),
+        (30.0, 20.0, 0, "scaling of the training inputs"),
     ],
-    ids=["baseline", "both", "input"],
+    ids=["baseline", "both", "input", "everywhere"],
 )
 def test_a_low_support_warns_once_with_the_remedy(baseline: object, inputs: object, t: float, remedy: str) -> None:
     posterior, x = line_of_data()[0], torch.as_tensor(inputs, dtype=torch.float64).expand(40, 3)

@@ -1,1 +1,1 @@
-"""Adapters: the only place that looks at types. Tables and host libraries come in, tensors and processes go out."""
+"""Adapters: from tables and models of host libraries to tensors and processes. Only they look at types."""

@@ -10,10 +10,11 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gplens.adapters.entries import Entries, of_objects, of_series
+from gplens.adapters.entries import Entries
 from gplens.adapters.hosts import importing_host
 from gplens.adapters.labels import EntryTexts
 from gplens.adapters.tables import Table, frame_of, read_table, row_names_of
+from gplens.adapters.typed_columns import of_objects, of_series
 
 
 @final
@@ -23,7 +24,7 @@ class RawTable:
 
     columns: tuple[Entries, ...]
     names: tuple[str, ...] | None
-    """None if the columns came without names."""
+    """Names of the columns; None if they came without names."""
     rows: int
     vector: bool = False
     """Whether a single row was given."""
@@ -34,14 +35,14 @@ class RawTable:
 @final
 @dataclass(frozen=True, eq=False)
 class OriginalRows:
-    """Rows in the original columns: numbers, NaN where there is none, and texts for what is not a number."""
+    """Rows in the original columns: numbers, with NaN for entries that are not numbers, and texts for these."""
 
     numbers: Float[Tensor, "b d"]
     texts: EntryTexts
 
 
 class Encoder(ABC):
-    """How the columns of a table become the inputs of a model, and how its attributions go back to them."""
+    """How the columns of a table become the inputs of a model, and inputs become entries of columns again."""
 
     @property
     @abstractmethod
@@ -71,19 +72,19 @@ class Encoder(ABC):
     @property
     @abstractmethod
     def path(self) -> str | None:
-        """What a path is straight in, as a sentence; None if that is the columns of the table."""
+        """A sentence on the coordinates in which paths are straight; None if these are the columns of the table."""
 
     @abstractmethod
     def read(self, X: Any, what: str, *, vectors: bool = False) -> tuple[Table, OriginalRows]:
-        """A user's table as inputs of the model, and as it is shown; `what` is its name in messages."""
+        """A user's table as inputs of the model, and in original columns; `what` is its name in messages."""
 
     @abstractmethod
     def decode(self, values: Float[Tensor, "b e"]) -> OriginalRows:
-        """Inputs of the model, averages of rows among them, in the original columns."""
+        """Inputs of the model, which may be averages of rows, in the original columns."""
 
     @abstractmethod
     def constant(self, number: float) -> Float[Tensor, "1 e"]:
-        """The row in which every column is a number. Raises a ValueError for columns that are no numbers."""
+        """The row in which every column has the given number. Raises a ValueError if a column does not hold numbers."""
 
 
 def encoder_of(model: object) -> Encoder | None:
@@ -94,13 +95,13 @@ def encoder_of(model: object) -> Encoder | None:
 
 @singledispatch
 def read_encoder(model: object) -> Encoder | None:
-    """That of a model which has one as its attribute `encoder`; adapters register other types here."""
+    """The attribute `encoder` of a model, if it has one; adapters register other types here."""
     encoder = getattr(model, "encoder", None)
     return encoder if isinstance(encoder, Encoder) else None
 
 
 def read_points(model: object, points: Any) -> Float[Tensor, "k e"] | None:
-    """Inputs of a model: rows of its tables, or, as a tensor, what they are encoded to."""
+    """Inputs of a model, from rows of a table, or from a tensor of rows that are encoded already."""
     encoder = None if isinstance(points, Tensor) else encoder_of(model)
     if points is None:
         return None
@@ -110,10 +111,10 @@ def read_points(model: object, points: Any) -> Float[Tensor, "k e"] | None:
 def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors: bool = False) -> RawTable:
     """Read a frame, an array, nested lists, or, with `vectors`, one row as a vector, Series or dictionary.
 
-    `names` are those of the columns where X has none.
+    `names` are the names of the columns if X has none.
 
     Raises:
-        ValueError: another shape, or a column of entries that are no numbers, texts, booleans, dates or times.
+        ValueError: for another shape, or a column of entries other than numbers, texts, booleans, dates or times.
     """
     frame = frame_of(X, what)
     if frame is not None:

@@ -1,4 +1,4 @@
-"""The estimators of gplens: a GPyTorch model behind scikit-learn's interface, with the names of its classes."""
+"""Reading the estimators of gplens: a GPyTorch model with scikit-learn's interface and the names of its classes."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,7 +21,7 @@ class FittedEstimator:
     likelihood_: Any
     """The GPyTorch likelihood that it was fitted with."""
     posterior_: Process
-    """The process that was read from `model_` when it was fitted or loaded, which its predictions evaluate."""
+    """The process that was read from `model_` after the fit, or loaded; predictions evaluate it."""
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
@@ -30,7 +30,7 @@ class FittedEstimator:
 
     @property
     def default_baseline(self) -> Any:
-        """The baseline that the estimator keeps for explanations without one; None if it keeps none."""
+        """The default baseline for explanations; None if there is none."""
         return None
 
     @property
@@ -41,7 +41,7 @@ class FittedEstimator:
 
 @read_model.register
 def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
-    """The process that the predictions of the estimator evaluate; `compare` asks the live GPyTorch model."""
+    """Read the process that the estimator's predictions evaluate; `compare` evaluates the live GPyTorch model."""
     name = type(model).__name__
     if not hasattr(model, "model_"):
         raise ValueError(f"expected a fitted {name}, got one without model_; call fit(X, y) first.")
@@ -82,10 +82,10 @@ def output_names(classes: Iterable[Any], outputs: int) -> tuple[str, ...]:
 
 
 def single_output_note(outputs: tuple[str, ...]) -> tuple[str, ...]:
-    """A note of the class that a binary explanation explains."""
+    """A note on the class whose probability a binary explanation explains."""
     return (f"the output is {outputs[0]}",) if len(outputs) == 1 else ()
 
 
 def class_names(classes: Iterable[Any]) -> tuple[str, ...]:
-    """A text as it is, any other label such as 1 as "class 1"."""
+    """The name of a class: a text as it is, any other label such as 1 as "class 1"."""
     return tuple(str(label) if isinstance(label, str) else f"class {label}" for label in classes)

@@ -1,4 +1,4 @@
-"""The host libraries whose models gplens reads, the modules that read them, and the versions and precisions."""
+"""The host libraries whose models gplens reads, the modules that read them, and their versions and precisions."""
 
 import re
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ class Host(NamedTuple):
     adapter: str
     """The module that registers readers of its models; imported when one of its objects is given."""
     package: str
-    """As pip calls it."""
+    """The name of the package for pip."""
     low: tuple[int, ...] = (0,)
     high: tuple[int, ...] = (10**9,)
-    """From the lowest version to the first that was not tested, as pyproject.toml has them."""
+    """The lowest tested version and the first untested one, as in pyproject.toml."""
 
     @property
     def requirement(self) -> str:
-        """For pip."""
+        """The requirement, as pip takes it."""
         low, high = (".".join(map(str, bound)) for bound in (self.low, self.high))
         return f"{self.package}>={low},<{high}"
 
     def explained(self, cause: Exception) -> Exception:
-        """A missing name, or, where the installed version was never tested, an error that says which one to install."""
+        """The error for a missing name; if the installed version was never tested, it says which version to install."""
         try:
             installed = version(self.package)
         except PackageNotFoundError:  # a library that was not installed by pip
@@ -44,7 +44,7 @@ class Host(NamedTuple):
 
 @final
 class Extra:
-    """`with Extra("captum", "gplens.captum"):` says which extra to install where a package is missing."""
+    """`with Extra("captum", "gplens.captum"):` names the extra to install in the error for a missing package."""
 
     def __init__(self, name: str, purpose: str) -> None:
         self.name, self.purpose = name, purpose
@@ -66,12 +66,12 @@ HOSTS = {
     "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 8), (1, 10)),
     "botorch": Host("gplens.adapters.botorch", "botorch", (0, 17), (0, 19)),
 }
-"""By the name of the top-level Python package. A new host is one line here."""
+"""Hosts by the name of the top-level Python package. A new host is one line here."""
 LIBRARIES = ", ".join(host.package for root, host in HOSTS.items() if root != "gplens")
 
 
 def check_precision(thing: Any) -> None:
-    """Refuse a torch module in a precision that has no Cholesky decomposition, so that its host cannot predict."""
+    """Refuse a torch module in a precision without Cholesky decomposition, in which its host cannot predict."""
     for name, parameter in thing.named_parameters() if isinstance(thing, torch.nn.Module) else ():
         if parameter.is_floating_point() and parameter.dtype not in (torch.float32, torch.float64):
             raise ValueError(
@@ -82,7 +82,7 @@ def check_precision(thing: Any) -> None:
 
 @contextmanager
 def importing_host(thing: Any) -> Iterator[type | None]:
-    """Import the adapter of an object's library, and say so where its version lacks what the adapter reads."""
+    """Import the adapter of an object's library; raise an error if its version lacks what the adapter reads."""
     if isinstance(thing, type):
         raise TypeError(f"expected a fitted instance, got the class {thing.__name__}; create and fit one.")
     roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]

@@ -1,4 +1,4 @@
-"""What users pass as a number: of Python or numpy, or an array or tensor without axes."""
+"""Numbers that users pass: of Python or numpy, or arrays and tensors without axes."""
 
 from math import inf
 from numbers import Integral, Real
@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 def as_int(value: Any) -> int | None:
-    """A whole number as Python's int; None for anything else: True, 1.0 and "1" are no whole numbers."""
+    """A whole number as Python's int; None for anything else, such as True, 1.0 and "1"."""
     value = _plain(value)
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
 def as_float(value: Any) -> float | None:
-    """A real number as Python's float; None for anything else: True and "1.0" are no real numbers."""
+    """A real number as Python's float; None for anything else, such as True and "1.0"."""
     number = _plain(value)
     if not isinstance(number, Real) or isinstance(number, bool):
         return None

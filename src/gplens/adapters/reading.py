@@ -1,4 +1,4 @@
-"""Read a user's model and likelihood as a Process and a Likelihood, by their types; hosts are imported when needed."""
+"""Read a user's model and likelihood as a Process and a Likelihood, by their types. Hosts are imported on first use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ def _nothing_to_compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[st
 @final
 @dataclass(frozen=True)
 class Reading:
-    """A model as gplens sees it at the time of reading. `gplens.explain` takes it in place of the model.
+    """A model as it was read. `gplens.explain` takes it in place of the model.
 
     Example:
         >>> prepared = gplens.read(gp, gplens.links.Identity())
@@ -37,28 +37,29 @@ class Reading:
     model: str
     """Name of the model's class."""
     likelihood: Likelihood | None = None
-    """The given likelihood, or the one that the model carries."""
+    """The given likelihood, or the model's own one."""
     notes: tuple[str, ...] = ()
     """Facts for the provenance of an explanation: jitter, autograd, agreement with the host."""
     conjugate: bool = False
-    """Whether the posterior holds for the model's own likelihood alone."""
+    """Whether the posterior is valid only with the model's own likelihood."""
     columns: tuple[str, ...] | None = None
-    """Names of the features that the model was fitted on, where it knows them."""
+    """Names of the features that the model was fitted on; None if it does not have them."""
     draws: tuple[int, ...] | None = None
-    """Number of latent functions that each output is a mixture of (MATH 2.15), where there are draws of them."""
+    """The number of hyper-parameter draws of each output, a mixture over them (MATH 2.15); None without draws."""
     encoder: Encoder | None = None
-    """How tables become inputs, where columns are not inputs themselves."""
+    """The encoder from tables to inputs; None if the columns are the inputs."""
     default_baseline: Any = None
-    """The baseline that the model keeps for explanations without one; None if it keeps none."""
+    """The default baseline of the model; None if it has none."""
     acquisition: str | None = None
     """Name of the acquisition function that is explained in place of the model's response; None for a model."""
     remark: str | None = None
-    """How gradients are computed, where an explanation has to say it."""
+    """A remark on how gradients are computed, to be shown with explanations; None if there is none."""
     compare: Compare = _nothing_to_compare
-    """Compares the live model's prediction at points with `at`, the marginals of `process`: a ValueError, or notes."""
+    """Compares the live model's prediction at points with `at`, the marginals of `process`: raises a ValueError, or
+    returns notes."""
 
     def compared(self, points: Float[Tensor, "k d"], at: Marginals | None = None) -> "Reading":
-        """The same after a comparison with the live model at points, and with the live likelihood at f ~ N(m, v).
+        """The same reading, after a comparison with the live model at points, and the live likelihood at f ~ N(m, v).
 
         `at` are the marginals of the process at the points, computed here if they are not given.
         """
@@ -71,12 +72,12 @@ class Reading:
 
 
 def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
-    """Read a model once, for many calls of `gplens.explain`, each of which compares it with the live model.
+    """Read a model once, for many calls of `gplens.explain`. Each call compares the result with the live model.
 
     Args:
-        model: as for `gplens.explain`. It is left as it was.
+        model: as for `gplens.explain`. It is not changed.
         likelihood: as for `gplens.explain`; the model's own one if None.
-        points: inputs (k, d) at which kernel and mean are compared with the model's own; its support points if None.
+        points: inputs (k, d) at which kernel and mean are compared with the model's; its support points if None.
 
     Raises:
         ValueError, TypeError: if the model is not fitted or not supported.
@@ -98,12 +99,12 @@ def read(model: Any, likelihood: Any = None, *, points: Any = None) -> Reading:
 
 
 def read_host(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
-    """`read_model` of the host that the model comes from, which is imported first."""
+    """Import the adapter of the model's host, and call its `read_model`."""
     check_precision(model)
     with importing_host(model) as family:
         if family is None or not isinstance(model, family):
             return read_model(model, points)
-        kinds = (kind for kind in type(model).__mro__ if issubclass(kind, family))  # though others may come first
+        kinds = (kind for kind in type(model).__mro__ if issubclass(kind, family))  # though other bases may come first
         return next(read_model.registry[kind] for kind in kinds if kind in read_model.registry)(model, points)
 
 
@@ -118,7 +119,7 @@ def read_model(model: object, points: Float[Tensor, "k d"] | None) -> Reading:
 
 
 def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
-    """The same model with a given likelihood; `compare` probes it again where it does not compare itself."""
+    """The same reading with a given likelihood; `compare` evaluates it again if the likelihood has no comparison."""
     given = _agreed(reading, read_host_likelihood(likelihood))
     if given.near is not None:
         return replace(reading, likelihood=given)
@@ -132,7 +133,7 @@ def with_likelihood(reading: Reading, likelihood: Any) -> Reading:
 
 
 def read_host_likelihood(likelihood: Any) -> Likelihood:
-    """`read_likelihood` of the host that the likelihood comes from, which is imported first."""
+    """Import the adapter of the likelihood's host, and call its `read_likelihood`."""
     check_precision(likelihood)
     with importing_host(likelihood):
         return read_likelihood(likelihood)
@@ -149,12 +150,12 @@ def read_likelihood(likelihood: object) -> Likelihood:
 
 @singledispatch
 def probe_likelihood(likelihood: object) -> dict[str, Tensor]:
-    """Numbers that change when a host's likelihood changes; none for gplens' own ones, which are frozen."""
+    """Numbers that change when a host's likelihood changes; none for likelihoods of gplens, which are frozen."""
     return {}
 
 
 def check_unchanged(name: str, before: dict[str, Tensor], now: dict[str, Tensor]) -> None:
-    """Refuse a live object one of whose tensors is not the one that was read."""
+    """Refuse a live object if one of its tensors differs from the one that was read."""
     for key in dict.fromkeys((*before, *now)):
         old, new = before.get(key), now.get(key)
         if old is None or new is None or not _same(old, new):
@@ -168,7 +169,7 @@ def _same(old: Tensor, new: Tensor) -> bool:
 
 
 def check_columns(fitted: int, points: Float[Tensor, "k d"] | None) -> None:
-    """Refuse points with another number of features than the model was fitted on."""
+    """Refuse points whose number of features differs from that of the model."""
     if points is not None and points.shape[1] != fitted:
         raise ValueError(f"expected X with the {fitted} columns that the model was fitted on, got {points.shape[1]}.")
 
@@ -192,7 +193,7 @@ def compare_numbers(
 
 
 def _agreed(reading: Reading, given: Likelihood) -> Likelihood:
-    """The given likelihood, unless the model was conditioned on data through another one."""
+    """The given likelihood; an error if the model was conditioned on data with another one."""
     fitted = reading.likelihood
     if fitted is None:
         return given

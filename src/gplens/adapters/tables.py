@@ -1,4 +1,4 @@
-"""What users pass as a table: arrays, tensors, nested lists, and the frames that narwhals knows."""
+"""Tables that users pass: arrays, tensors, nested lists, and the frames that narwhals supports."""
 
 from collections.abc import Iterable
 from copy import deepcopy
@@ -16,19 +16,19 @@ from torch import Tensor
 @final
 @dataclass(frozen=True)
 class Table:
-    """Finite numbers in float64, with the names of the columns where the user's object has them."""
+    """Finite numbers in float64, with names of the columns if the user's object has them."""
 
     values: Float[Tensor, "b d"]
     names: tuple[str, ...] | None
     vector: bool = False
-    """Whether a single vector was given, kept as one row."""
+    """Whether a single vector was given, which is stored as one row."""
     backend: str | None = None
     """The library of the user's frame: "pandas", "polars", "pyarrow", ...; None for arrays, tensors and lists."""
     row_names: tuple[int | str, ...] | None = None
-    """The index of a pandas frame, unless it just counts the rows."""
+    """The index of a pandas frame; None if it just counts the rows."""
 
     def feature_names(self, given: Any, own: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """Those given, those of the columns that the table encodes, those of the frame, or x0, x1, ..."""
+        """The given names, the names of encoded columns, the names of the frame, or x0, x1, ..."""
         d = self.values.shape[1] if own is None else len(own)
         if given is None and not (own or self.names):
             return tuple([f"x{i}" for i in range(d)])
@@ -42,7 +42,7 @@ class Table:
         return tuple(map(str, names))
 
     def check_columns(self, whose: str, names: tuple[str, ...] | None) -> None:
-        """Refuse X if its columns have other names, or another order, than those of the model or of the baseline."""
+        """Refuse X if its columns differ from those of the model or the baseline in names or order."""
         if self.names and names and self.names != names:
             raise ValueError(
                 f"expected X with the columns of {whose}, {list(names)}, got {list(self.names)}; give both the same "
@@ -93,7 +93,7 @@ def frame_of(X: Any, what: str) -> Any:
 
 
 def row_names_of(frame: Any) -> tuple[int | str, ...] | None:
-    """The index of a pandas frame, labels that are neither texts nor whole numbers as texts; None if it counts rows."""
+    """The index of a pandas frame; labels other than texts and whole numbers become texts. None if it counts rows."""
     import narwhals
 
     index: Any = narwhals.maybe_get_index(frame)
@@ -128,7 +128,7 @@ def _numbers(X: Any, what: str) -> Tensor:
 
 
 def _float64(X: Any) -> NDArray[np.float64]:
-    """Numbers as float64. numpy alone would also read text and dates, and drop imaginary parts."""
+    """Numbers as float64. numpy alone would also accept texts and dates, and drop imaginary parts."""
     if np.ma.is_masked(X):
         raise TypeError("some of its entries are masked")
     array = np.asarray(X)
@@ -141,7 +141,7 @@ def _float64(X: Any) -> NDArray[np.float64]:
 
 @final
 class GivenTable:
-    """A table as it was given: numbers are read at once; anything else waits for a model that encodes columns."""
+    """A table as it was given. Numbers are read at once; other entries wait for a model that encodes columns."""
 
     def __init__(self, X: Any, what: str, *, vectors: bool = False) -> None:
         self.what, self._table, self._problem = what, None, None
@@ -166,7 +166,7 @@ class GivenTable:
 
     @property
     def raw(self) -> Any:
-        """What an encoder reads."""
+        """The table that an encoder reads."""
         return self.table.values.numpy() if self.X is None else self.X
 
     @property

@@ -1,4 +1,4 @@
-"""The interface of baselines, and rows that are inputs of the model already."""
+"""The interface of baselines, and baselines that are given as inputs of the model."""
 
 from abc import ABC, abstractmethod
 from typing import final
@@ -10,7 +10,7 @@ from gplens.adapters.encoders import Encoder
 
 
 class Baseline(ABC):
-    """A baseline for each input, or a background of several that all inputs share.
+    """A baseline for each input, or a background of several rows that all inputs share.
 
     Example:
         >>> isinstance(gplens.baselines.Zeros(), gplens.baselines.Baseline)
@@ -27,12 +27,12 @@ class Baseline(ABC):
     """The share of each row of a background in the average, adding up to one; None if all rows have the same share."""
 
     def encoded(self, encoder: Encoder) -> "Baseline":
-        """The same baseline in the inputs of a model that encodes its tables; it takes their names."""
+        """The same baseline in the inputs of a model that encodes its tables, with their names."""
         return self
 
     @abstractmethod
     def rows(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "#b s d"]:
-        """s baselines for each input, or one block if all inputs share them."""
+        """s baselines for each input; with a first axis of one if all inputs share them."""
 
 
 @final
@@ -41,7 +41,7 @@ class Inputs(Baseline):
 
     Args:
         values: one row, or the rows of a background.
-        name: what explanations call it.
+        name: how explanations name it.
         background: whether the explanation is the average over the rows.
         weights: of the rows of a background, adding up to one; equal if None.
 

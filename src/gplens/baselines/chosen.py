@@ -1,7 +1,7 @@
 """Baselines that are rows of a table, chosen by distance or by outcome.
 
 Distances are Euclidean after each column of the table is divided by its standard deviation; a column that is constant
-in the table distinguishes no rows and does not count.
+in the table is ignored.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from gplens.adapters.tables import frame_of
 from gplens.baselines.tabular import Tabular, count_of
 
 BLOCK = 2**22
-"""The most distances at once."""
+"""The most distances computed at once."""
 
 
 @final
@@ -28,8 +28,8 @@ class Medoid(Tabular):
 
     Args:
         X: the table.
-        what: what messages call it.
-        vectors: whether a single row is a table as well.
+        what: the name of the table in messages.
+        vectors: whether a single row is accepted as a table.
 
     Example:
         >>> e = gplens.explain(gp, X[3:4], baseline=gplens.baselines.Medoid(X), likelihood=gplens.links.Identity())
@@ -46,7 +46,7 @@ class Medoid(Tabular):
 
 @final
 class Nearest(Tabular):
-    """For each input the nearest row of a table that has another outcome: why is this one not like that one?
+    """For each input, the nearest row of a table with another outcome: why is this input not like that row?
 
     `Nearest(X, y, where="benign")`, `Nearest(X, y, where=lambda y: y > 100)`, `Nearest(X, y, unlike=model.predict(X1))`
     to explain X1.
@@ -54,9 +54,12 @@ class Nearest(Tabular):
     Args:
         X: the table.
         y: the outcome of each row.
-        where: the rows to choose from: a label, a function of y that gives True or False for each row, or these.
-        unlike: in place of `where` a label for each input that is explained, or one for all: rows with this label
+        where: the rows to choose from: a label, a mask with True or False for each row, or a function from y to a mask.
+        unlike: in place of `where`, a label for each explained input, or one label for all: rows with this label
             are left out.
+
+    Raises:
+        ValueError: if not exactly one of `where` and `unlike` is given, or no row is left to choose from.
 
     Example:
         >>> low = gplens.baselines.Nearest(X, y, where=lambda y: y < 1.5)
@@ -99,6 +102,9 @@ class Incumbent(Tabular):
         y: the outcome of each row.
         minimize: whether the smallest outcome is the best.
 
+    Raises:
+        ValueError: if X and y have different numbers of rows, or an outcome is not a finite number.
+
     Example:
         >>> best = gplens.baselines.Incumbent(X, y)
         >>> gplens.explain(gp, X[:1], baseline=best, likelihood=gplens.links.Identity()).baseline.tolist()
@@ -122,13 +128,13 @@ class Incumbent(Tabular):
 
 
 def _scaled(X: Float[Tensor, "b d"], table: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
-    """Columns divided by their deviation in the table, without those that are constant there."""
+    """Columns divided by their standard deviations in the table, without the columns that are constant there."""
     varies = table.amax(0) > table.amin(0)
     return X[:, varies] / table[:, varies].std(0, correction=0)
 
 
 def _nearest(x: Float[Tensor, "b k"], Z: Float[Tensor, "n k"], allowed: Bool[Tensor, "b n"]) -> Tensor:
-    """The position of the nearest allowed row; the first of several."""
+    """The position of the nearest allowed row; the first one of a tie."""
     return torch.cdist(x, Z).masked_fill(~allowed, torch.inf).argmin(1)
 
 

@@ -13,7 +13,7 @@ from gplens.baselines.baseline import Baseline, Inputs
 from gplens.baselines.tabular import count_of
 
 SHOWN = 4
-"""The most numbers of a given baseline that its repr shows."""
+"""The most numbers that the repr of a baseline shows."""
 
 
 @final
@@ -81,7 +81,7 @@ def row_inputs(row: Any, encoder: Encoder) -> Inputs:
 
 
 def check_single(rows: int) -> None:
-    """Refuse a table of several rows, which may mean either of two things."""
+    """Refuse a table of several rows, which could be a background or one baseline for each input."""
     if rows > 1:
         raise ValueError(
             f"expected a baseline of one row, got a table of {count_of(rows)}, which may mean two things. For the "

@@ -1,4 +1,4 @@
-"""The baseline that a user's argument means, and what to type where it means none."""
+"""From a user's argument to a Baseline, or to an error with the line to type instead."""
 
 from typing import Any
 
@@ -28,18 +28,18 @@ EXAMPLES = {
     "best": "Incumbent(X_train, y_train)",
     "fixed": "Fixed(x0)",
 }
-"""What to type for the words, and the names of classes, that people pass as a baseline."""
+"""What to type in place of words and class names that people pass as a baseline."""
 
 
 def as_baseline(baseline: Any, encoder: Encoder | None = None) -> Baseline:
-    """The baseline that a user's argument means, for a model that encodes its tables in its own inputs.
+    """The Baseline for a user's argument, in the inputs of the model if it has an encoder.
 
     Raises:
-        ValueError: with the line to type, for None, a text, a class, and a table of several rows.
+        ValueError: for None, a text, a class, and a table of several rows, with the line to type instead.
 
     Args:
         baseline: a number, a row, or a Baseline.
-        encoder: of the model, if it has one.
+        encoder: the encoder of the model, if it has one.
 
     Returns:
         A Baseline.
@@ -60,17 +60,17 @@ def as_baseline(baseline: Any, encoder: Encoder | None = None) -> Baseline:
 
 
 def _in_place_of(baseline: str | type[Baseline]) -> str:
-    """What to type in the place of a word or a class."""
+    """The error for a word or a class, with the line to type instead."""
     name, kind = (baseline, "text") if isinstance(baseline, str) else (baseline.__name__, "class")
     example = EXAMPLES.get(name.lower(), "Mean(X_train), gplens.baselines.Sample(X_train) or gplens.baselines.Zeros()")
     return f"expected a baseline object or a row, got the {kind} {name!r}. Write baseline=gplens.baselines.{example}."
 
 
 def check_keyword(positional: tuple[Any, ...]) -> None:
-    """Refuse arguments of `explain` after X that are not named, with the line to type.
+    """Refuse positional arguments of `explain` after X, with the line to type instead.
 
     Raises:
-        TypeError: there are any.
+        TypeError: if there are any.
     """
     if positional:
         line = f"baseline={positional[0]!r}" if isinstance(positional[0], Baseline) else "baseline=..."

@@ -1,4 +1,4 @@
-"""Baselines that a table gives as a whole: its mean, its rows as a background, its rows as pairs."""
+"""Baselines made from a whole table: its mean, its rows as a background, or one row for each input."""
 
 from abc import abstractmethod
 from copy import copy
@@ -15,7 +15,7 @@ from gplens.baselines.baseline import Baseline, same_columns
 
 
 class Tabular(Baseline):
-    """A baseline that is made from a table, in the inputs of the model."""
+    """Base class of baselines that are made from a table."""
 
     def __init__(self, X: Any, what: str = "the baseline's X", *, vectors: bool = False) -> None:
         self.given = GivenTable(X, what, vectors=vectors)
@@ -32,7 +32,7 @@ class Tabular(Baseline):
 
     @abstractmethod
     def of_table(self, table: Float[Tensor, "n d"], X: Float[Tensor, "b d"]) -> Float[Tensor, "#b s d"]:
-        """The baselines of inputs X, given the table in the same columns."""
+        """The baselines of the inputs X, given the table in the columns of X."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(X with {count_of(self.given.rows)})"
@@ -44,8 +44,8 @@ class Mean(Tabular):
 
     Args:
         X: the table.
-        what: what messages call it.
-        vectors: whether a single row is a table as well.
+        what: the name of the table in messages.
+        vectors: whether a single row is accepted as a table.
 
     Example:
         >>> e = gplens.explain(gp, X[3:4], baseline=gplens.baselines.Mean(X), likelihood=gplens.links.Identity())
@@ -118,7 +118,7 @@ def count_of(rows: int) -> str:
 
 
 def _shares(weights: Any, rows: int) -> Float[Tensor, " s"]:
-    """Weights as shares of their sum."""
+    """Weights divided by their sum."""
     numbers = weights.detach().cpu().numpy() if isinstance(weights, Tensor) else np.asarray(weights)
     if numbers.dtype.kind not in "biuf" or numbers.shape != (rows,):
         raise ValueError(f"expected {rows} weights, a number for each row of the background, got {weights!r}.")

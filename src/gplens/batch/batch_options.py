@@ -1,4 +1,4 @@
-"""What is asked of every batch: plain values that can be pickled, compared and written into a manifest."""
+"""The options of a batch explanation: plain values that can be pickled, compared and written into a manifest."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,20 +16,23 @@ BASELINES: dict[str, Callable[[Any], Any]] = {
     "zeros": lambda model: Zeros(),
     "background": lambda model: model.default_baseline,
 }
-"""Baselines by name, as functions of the estimator. `background` is the average over the rows that it keeps."""
+"""Baselines by name, as functions of the estimator. `background` is the average over the estimator's kept rows."""
 TARGETS: dict[str, Callable[[], Target]] = {
     "response": Response,
     "latent": Latent,
     "epistemic": EpistemicVariance,
     "predictive": PredictiveVariance,
 }
-"""Targets by name, beside `exceeds:THRESHOLD`."""
+"""Targets by name, in addition to `exceeds:THRESHOLD`."""
 
 
 @final
 @dataclass(frozen=True)
 class Options:
     """The options of a batch explanation.
+
+    Raises:
+        ValueError: if a text is not the name of a baseline or of a target.
 
     Example:
         >>> options = gplens.batch.Options(baseline="mean", uncertainty=True, keep=("id",))
@@ -42,11 +45,11 @@ class Options:
     target: str = "response"
     """A name in TARGETS, or exceeds:THRESHOLD."""
     outputs: tuple[str, ...] | None = None
-    """Names of outputs of a model that has several; None for all of them."""
+    """Names of the outputs to explain, for a model with several; None for all of them."""
     uncertainty: bool = False
     """Whether the standard deviation of every attribution is computed."""
     tolerance: float | None = None
-    """As in `gplens.explain`."""
+    """The tolerance of `gplens.explain`."""
     keep: tuple[str, ...] = ()
     """Columns of the input that are copied to the output, such as a key."""
 

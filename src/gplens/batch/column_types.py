@@ -18,7 +18,7 @@ OF_FAMILY = {
     "date": pyarrow.date32(),
     "time": pyarrow.time64("us"),
 }
-"""Of the columns of a CSV file, by what the entries of the training table were. Datetimes are inferred."""
+"""Types of the columns of a CSV file, by the kind of entries in the training table. Datetimes are inferred."""
 
 
 def types_of(plan: ColumnPlan) -> Mapping[str, Any]:
@@ -43,5 +43,5 @@ def check_types(plan: ColumnPlan, piece: pyarrow.Table, first: int) -> None:
 
 
 def _family(column: Any) -> str | None:
-    """What the entries of the training table were; None for a column that was left out."""
+    """The kind of entries in the training table; None for a column that was left out."""
     return column.family if isinstance(column, ScalarColumn | CategoryColumn) else None

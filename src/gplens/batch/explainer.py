@@ -82,7 +82,7 @@ class Explainer:
         return layout.table(blocks, problems, table)
 
     def _blocks(self, rows: pyarrow.Table, numbers: Sequence[int], problems: list[str | None]) -> list[Block]:
-        """Explanations of some of the rows. Where the call fails, halves are tried, down to the row that fails."""
+        """Explanations of some of the rows. If the call fails, halves are tried, down to the row that fails."""
         if not numbers:
             return []
         try:

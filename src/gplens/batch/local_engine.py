@@ -20,15 +20,15 @@ from gplens.explanation.provenance import VERSION
 STEP = 512
 """The rows that are explained by one call, between two reports of progress."""
 COSTLY_STEP = 64
-"""The same with error bars or a background, which take some hundredths of a second for a row."""
+"""The same with error bars or a background, which take some hundredths of a second per row."""
 Advance = Callable[[int, bool], None]
-"""Takes the number of rows that were done, and whether a former run had done them."""
+"""A function of the number of finished rows, and whether an earlier run had finished them."""
 
 
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did.
+    """The result of a run.
 
     Example:
         >>> gplens.batch.Outcome(rows=1000, resumed=0, errors=2, not_converged=0).errors
@@ -37,7 +37,7 @@ class Outcome:
 
     rows: int
     resumed: int
-    """Rows of parts that a former run had finished."""
+    """Rows of parts that an earlier run had finished."""
     errors: int
     """Rows that could not be explained; the column `error` has the reasons."""
     not_converged: int

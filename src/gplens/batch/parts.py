@@ -31,7 +31,7 @@ class Parts:
         self.folder = folder
 
     def begin(self, manifest: dict[str, Any]) -> None:
-        """Make the folder, or go on with the one that is there.
+        """Make the folder, or continue with an existing one.
 
         Raises:
             ValueError: the folder belongs to a run with another model, input or options; the difference is named.
@@ -90,10 +90,10 @@ class Parts:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep a second run out of the folder while this one works in it.
+        """Lock the folder, so that no second run works in it at the same time.
 
         Raises:
-            BlockingIOError: another run works in it.
+            BlockingIOError: if another run works in it.
         """
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
@@ -113,7 +113,7 @@ class Parts:
 
 
 def differences(before: Any, now: Any, place: str) -> Iterator[str]:
-    """What differs between two manifests, as phrases."""
+    """Phrases on the differences between two manifests."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*before, *now)):
             yield from differences(before.get(key), now.get(key), f"{place} {key}".strip())

@@ -13,7 +13,7 @@ from gplens.columns.scalar import ScalarColumn
 
 
 def reasons(plan: ColumnPlan, rows: pyarrow.Table) -> list[str | None]:
-    """The reason why each row cannot be explained; None for those that can.
+    """The reason why each row cannot be explained; None for rows that can be.
 
     Raises:
         ValueError: a column holds entries of another kind than the model was fitted to.
@@ -37,7 +37,7 @@ def _problems(column: Any, entries: Entries) -> Iterator[tuple[int, str]]:
                 got = "a missing entry" if label is None else repr(label)
                 yield row, f"{got} is not a category of the training table"
     elif isinstance(column, ScalarColumn):
-        yield from _problems_of_numbers(column, entries.as_family(column.family))
+        yield from _problems_of_numbers(column, column.own(entries))
 
 
 def _problems_of_numbers(column: ScalarColumn, entries: Entries) -> Iterator[tuple[int, str]]:

@@ -1,1 +1,1 @@
-"""One call of `gplens.explain`, step by step: what was given, the model, the question, the work, the explanation."""
+"""The steps of a call of `gplens.explain`: read the arguments and the model, bind the target, integrate, assemble."""

@@ -1,4 +1,4 @@
-"""The Explanation of what a call computed, in the columns of the user's table."""
+"""From the results of a call to an Explanation in the columns of the user's table."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from gplens.targets import Response, Target
 
 
 def assembled(outcome: Outcome, posed: Posed, live: LiveModel, given: Given, target: Target, rule: Rule) -> Explanation:
-    """The inputs that are done, with features in the columns of the table, summed by groups."""
+    """The Explanation of the finished inputs, in the columns of the table, summed over groups."""
     explanation = _of_inputs(outcome, posed, given, _provenance(posed, live, given, target, rule))
     spread, over_background = outcome.spread, outcome.answer.attribution.background_std
     if posed.output_names is None:
@@ -76,7 +76,7 @@ def _of_inputs(outcome: Outcome, posed: Posed, given: Given, provenance: Provena
 
 
 def _with_switched_columns(explanation: Explanation, posed: Posed, given: Given) -> Explanation:
-    """The provenance says which columns the paths switch at once."""
+    """With a provenance that names the columns that paths switch at once."""
     if posed.question.switches is None:
         return explanation
     places = set(posed.question.switches.places)
@@ -120,6 +120,6 @@ def _provenance(posed: Posed, live: LiveModel, given: Given, target: Target, rul
 
 
 def _single_output(likelihood: Likelihood | None, target: Target) -> str | None:
-    """What the response of a model with a single output is, if the likelihood names it."""
+    """The name that the likelihood gives to a single output; None if it gives none."""
     outputs = None if likelihood is None or not isinstance(target, Response) else likelihood.outputs
     return outputs[0] if outputs is not None and len(outputs) == 1 else None

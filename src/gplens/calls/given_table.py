@@ -19,7 +19,7 @@ from gplens.processes.arcs import Arcs, Ends
 @final
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The table to explain, relative to what, and how its columns belong together. Mistakes are found here."""
+    """The table to explain, its baseline, and which columns belong together. Invalid arguments are refused here."""
 
     table: Table
     original: Any
@@ -28,16 +28,16 @@ class Given:
     baseline: Baseline
     baselines: Float[Tensor, "#b s d"]
     names: tuple[str, ...]
-    """Those of the columns of the table."""
+    """Names of the columns of the table."""
     groups: Mapping[str, Sequence[str]] | None
-    """Columns that are added up, blocks of categories among them."""
+    """Groups of columns whose attributions are added up, by name; blocks of categories are groups too."""
     grouped: dict[str, list[int]] | None
-    """The same by their numbers."""
+    """The same groups, by the indices of their columns."""
     categories: Categories | None
     declared: list[list[int]]
-    """Blocks of inputs that the user says are categories."""
+    """Blocks of inputs that the user declares to be categories."""
     arcs: Arcs | None
-    """The inputs that paths go round with; None if all paths are straight in the inputs."""
+    """Pairs of inputs along which paths follow an arc; None if all paths are straight in the inputs."""
     ends: Ends
     """Inputs and baselines in the coordinates in which paths are straight."""
 
@@ -80,14 +80,14 @@ class Given:
 
     @property
     def sets(self) -> list[list[int]] | None:
-        """Inputs that are added up before their spread is computed; None if every input is a column of its own."""
+        """Inputs whose attributions are added up before their spread is computed; None if each input is a column."""
         if self.encoder is None or not self.encoder.sums:
             return None
         return sets_of(self.encoder.blocks, self.grouped)
 
     @property
     def summed(self) -> list[list[int]] | None:
-        """Inputs whose sums a user sees; None if each is seen alone."""
+        """Inputs whose attributions the user sees only as sums; None if each input is shown."""
         return list(self.grouped.values()) if self.sets is None and self.grouped is not None else self.sets
 
     def first(self, done: int) -> tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]:

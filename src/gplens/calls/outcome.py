@@ -1,4 +1,4 @@
-"""The work of a call: attributions with their spread, then what is asked for beside them."""
+"""The computations of a call: attributions with their spread, then support and channels if requested."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -28,7 +28,7 @@ Points = tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]
 @final
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What was computed. After an interrupt, some inputs or parts are missing."""
+    """The results of a call. After an interrupt, some inputs or parts are missing."""
 
     answer: Portion
     spread: Spread | None
@@ -40,7 +40,7 @@ class Outcome:
     def of(
         posed: Posed, live: LiveModel, given: Given, rule: Rule, support: bool | None, progress: bool | None
     ) -> "Outcome":
-        """Do the work. Ctrl-C leaves what is there by then."""
+        """Compute everything that was requested. After Ctrl-C, return what is finished."""
         work = Work(posed.question, rule, posed.request, posed.sets, Background(given.baseline.weights, given.summed))
         with showing(len(given.X), progress) as advance:
             answer = work.run(*given.ends, advance)
@@ -56,7 +56,7 @@ class Outcome:
             if posed.channels and answer.interrupt is None:
                 values = answer.attribution.integral.values
                 channels = channels_of_paths(posed.question, rule, *at, work.background, values)
-        except KeyboardInterrupt as interrupt:  # the attributions are there, these parts are not
+        except KeyboardInterrupt as interrupt:  # the attributions are complete, support and channels may not be
             return Outcome(answer, spread, trust, channels, interrupt)
         return Outcome(answer, spread, trust, channels, answer.interrupt)
 
@@ -71,7 +71,7 @@ def _joint_over_inputs(posed: Posed, work: Work, spread: Spread, at: Points, att
 
 
 def _support(posed: Posed, work: Work, at: Points, attribution: Attribution) -> Support:
-    """The support along the paths, in numbers and shares of categories if paths change some."""
+    """The support along the paths, which are in numbers and shares of categories if they change categories."""
     shares = posed.shares
     if shares.question.switches is not None:
         raise ValueError(
@@ -89,6 +89,6 @@ def _support(posed: Posed, work: Work, at: Points, attribution: Attribution) -> 
 
 
 def _with_own_categories(question: Question, at: Points) -> Points:
-    """The same paths without their changes of categories."""
+    """The same paths with the categories of each input kept constant."""
     X, baselines = at
     return X, baselines if question.switches is None else question.switches.held(baselines, X[:, None])

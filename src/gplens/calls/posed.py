@@ -1,4 +1,4 @@
-"""What a call asks of a model: the target and its outputs, the tolerance, error bars, channels."""
+"""The question of a call: the target and its outputs, the tolerance, error bars, channels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,28 +26,28 @@ from gplens.uncertainty.sums import check_sums
 from gplens.uncertainty.switch_spreads import check_switch_request
 
 FINEST = 1e-13
-"""Below this a tolerance asks for digits that float64 does not have."""
+"""The smallest tolerance: below it, float64 has no more digits."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """The question of a call, which can be answered: everything that cannot be computed was refused before."""
+    """The question of a call. Whatever cannot be computed is refused when this object is created."""
 
     question: Question
     output_names: tuple[str, ...] | None
-    """Those of several outputs; None if there is one."""
+    """Names of the outputs; None if there is only one."""
     channels: bool
     request: Uncertainty | None
     """The error bars of each input alone."""
     joint: Samples | None
-    """Draws that are joint over the inputs, if they were asked for."""
+    """Draws that are joint over the inputs, if requested."""
     sets: Sequence[Sequence[int]] | None
-    """Inputs that are added up before their spread is computed."""
+    """Inputs whose attributions are added up before their spread is computed."""
 
     @property
     def shares(self) -> ShareCoordinates:
-        """The question in coordinates in which paths that change categories are straight, where there are some."""
+        """The question in coordinates in which paths that change categories are straight, if there are any."""
         return ShareCoordinates.of(self.question, self.sets)
 
     @staticmethod
@@ -60,7 +60,7 @@ class Posed:
         uncertainty: Uncertainty | bool | None,
         channels: bool | None,
     ) -> "Posed":
-        """Bind the target to the model; what a user passed as outputs and tolerance is checked here.
+        """Bind the target to the model, and check the user's `outputs` and `tolerance`.
 
         Raises:
             ValueError, TypeError: a part of the question has no answer.
@@ -105,7 +105,7 @@ def _check_target(reading: Reading, target: Target) -> None:
 
 
 def _output_names(likelihood: Likelihood | None, expectation: Expectation, latents: int) -> tuple[str, ...]:
-    """The names that the likelihood has for several outputs; else those of the expectation."""
+    """The output names of the likelihood, if it has as many; else the names of the expectation."""
     names = expectation.names(latents)
     given = None if likelihood is None else likelihood.outputs
     return given if given is not None and len(given) == len(names) > 1 else names
@@ -114,7 +114,7 @@ def _output_names(likelihood: Likelihood | None, expectation: Expectation, laten
 def _question(
     process: Process, expectation: Expectation, names: tuple[str, ...], outputs: Any, tolerance: Any
 ) -> tuple[Question, tuple[str, ...] | None]:
-    """What is explained, with as few latent functions as possible; and the names of the outputs of several."""
+    """The question with as few latent functions as possible, and the output names if there are several."""
     finest = max(FINEST, expectation.default_tolerance) if tolerance is None else as_float(tolerance)
     if finest is None or not FINEST <= finest < 1:
         raise ValueError(f"expected a tolerance in [{FINEST:g}, 1), got {tolerance!r}; leave it out for 1e-6.")

@@ -1,4 +1,4 @@
-"""The model that the line of `gplens fit` asks for: the columns, the likelihood and the estimator."""
+"""The model for the options of `gplens fit`: the columns, the likelihood and the estimator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from gplens.cli.column_settings import columns_of
 from gplens.cli.console import say
 
 MOSTLY = 0.9
-"""A column of texts of which at least this share are numbers is taken for one of numbers with mistakes in it."""
+"""A column of texts is taken for numbers with mistakes if at least this share of its entries are numbers."""
 
 
 @final
 @dataclass(frozen=True)
 class Chosen:
-    """What the line says of the model."""
+    """The options of the command that concern the model."""
 
     target: str
     likelihood: str | None
@@ -24,14 +24,14 @@ class Chosen:
     seed: int
 
     def features(self, names: Sequence[str]) -> list[str]:
-        """The columns to predict from, after a check that all that are named exist."""
+        """The columns to predict from, after a check that all named columns exist."""
         for name in (self.target, *self.drop):
             if name not in names:
                 raise ValueError(f"expected a column of {list(names)}, got {name!r}.")
         return [name for name in names if name != self.target and name not in self.drop]
 
     def estimator(self, table: Any) -> tuple[Any, str]:
-        """The estimator for a table, with a sentence on why it is this one, and the name of its score."""
+        """The estimator for a table, a sentence on why it was chosen, and the name of its score."""
         from gplens.cli.likelihood_choice import SCORES, choose
 
         names = [name for name in table.column_names if name != self.target]

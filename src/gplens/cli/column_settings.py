@@ -14,7 +14,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "drop": Drop,
 }
 WITH_NUMBER: dict[str, Callable[[float], Kind]] = {"cyclic": Cyclic, "log": lambda plus: Log(plus=plus)}
-"""Those that take a number: cyclic:PERIOD, log:PLUS."""
+"""Kinds that take a number: cyclic:PERIOD, log:PLUS."""
 
 
 def columns_of(settings: Sequence[str], names: Sequence[str]) -> dict[str, Kind]:

@@ -1,4 +1,4 @@
-"""What commands print: results on standard output, progress and remarks on standard error."""
+"""The output of commands: results on standard output, progress and remarks on standard error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 PAUSE = 10.0
-"""Seconds between two lines of progress where standard error is no terminal."""
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 
 def say(text: str) -> None:
@@ -25,7 +25,7 @@ def remark(text: str) -> None:
 
 
 def show_table(title: str, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print a table on standard output; the second column coloured by what it says."""
+    """Print a table on standard output, with the second column (pass or FAIL) in colour."""
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in header:
         table.add_column(name, overflow="fold")
@@ -42,7 +42,7 @@ def rounded(rate: float) -> str:
 
 @final
 class Rows:
-    """Progress in rows: a bar with rows per second on a terminal, else a line now and then."""
+    """Progress in rows: a bar with rows per second on a terminal, else a line every few seconds."""
 
     def __init__(self, progress: Progress, task: TaskID, total: int) -> None:
         self.progress, self.task, self.total = progress, task, total
@@ -55,7 +55,7 @@ class Rows:
         return self.fresh / max(monotonic() - self.began, 1e-9)
 
     def advance(self, count: int, resumed: bool) -> None:
-        """Some rows more are done, by this run or by a former one."""
+        """Count further finished rows, of this run or of an earlier one."""
         self.done += count
         self.fresh += 0 if resumed else count
         rate = f"{rounded(self.rate)} rows/s" if self.fresh else ""
@@ -76,6 +76,6 @@ def progress_in_rows(label: str, total: int) -> Iterator[Rows]:
     """A progress bar on standard error while the block runs."""
     console = Console(stderr=True)
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    quiet = not console.is_terminal  # the bar vanishes at the end, and the command says what was done
+    quiet = not console.is_terminal  # the bar vanishes at the end, and the command prints a summary
     with Progress(*bar, TimeRemainingColumn(), console=console, disable=quiet, transient=True) as progress:
         yield Rows(progress, progress.add_task(label, total=total, rate=""), total)

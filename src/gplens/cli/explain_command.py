@@ -99,7 +99,7 @@ def explain(
 @final
 @dataclass(frozen=True)
 class Wanted:
-    """What the line asks for, whatever the files are."""
+    """The options of the command that do not depend on the files."""
 
     baseline: str
     target: str
@@ -110,7 +110,7 @@ class Wanted:
     rows: int | None
 
     def options(self, baseline: Any) -> "Options":
-        """The options of every batch, given the baseline that the name stands for."""
+        """The options of every batch, given the baseline that was named."""
         from gplens.batch import Options
 
         chosen = {"target": self.target, "outputs": self.outputs, "uncertainty": self.uncertainty}
@@ -166,6 +166,6 @@ def split(names: str | None) -> tuple[str, ...] | None:
 
 
 def stopped(done: int, arguments: Sequence[str], out: str, wanted: Wanted, *further: str) -> str:
-    """What to say after Ctrl-C: the line that goes on."""
+    """The message after Ctrl-C, with the command that continues the run."""
     line = join(["gplens", "explain", *arguments, "--out", out, *wanted.words(), *further, "--resume"])
     return f"interrupted after {done:,} rows; finished pieces are kept. Go on with: {line}"

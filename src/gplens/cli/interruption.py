@@ -9,11 +9,11 @@ NOTHING = "nothing was written"
 
 
 class InterruptedRunError(Exception):
-    """A command that was interrupted, with what it left behind."""
+    """A command was interrupted. The message says which files it leaves behind."""
 
 
 def interruptible(command: Callable[..., None], *, left: str = NOTHING) -> Callable[..., None]:
-    """The command, with a KeyboardInterrupt that says what is left behind."""
+    """Run a command, with a KeyboardInterrupt that names the files that it leaves behind."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
@@ -26,7 +26,7 @@ def interruptible(command: Callable[..., None], *, left: str = NOTHING) -> Calla
 
 
 def sentence(error: Exception) -> str:
-    """What the error says; of an error of the system what was expected, what was got, and what to do."""
+    """The message of an error; for an error of the system, what was expected, what was got, and what to do."""
     if not isinstance(error, OSError) or error.errno is None:
         return str(error)
     place = "" if error.filename is None else f" for {error.filename}"

@@ -1,4 +1,4 @@
-"""Which likelihood suits a target, and why."""
+"""The choice of a likelihood for a target, and the reason for it."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from pyarrow import types
 FEW = 10
 """The most different whole numbers that are taken for labels."""
 REPEATS = 5
-"""The least number of rows for each of them, on average."""
+"""The smallest average number of rows for each label."""
 SCORES = {
     "gaussian": "R2, 1 is perfect, 0 is the mean of the target",
     "counts": "fraction of the Poisson deviance explained, 1 is perfect, 0 is the mean of the target",
     "classes": "accuracy",
 }
-"""Likelihoods by name, and what the score of their estimator is."""
+"""Likelihoods by name, and the name of their estimator's score."""
 
 
 class Choice(NamedTuple):

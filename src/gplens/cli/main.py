@@ -11,7 +11,7 @@ from gplens.adapters.hosts import Extra
 from gplens.cli.interruption import InterruptedRunError, sentence
 
 PROBLEMS = (OSError, ValueError, TypeError, ImportError, ArithmeticError)
-"""What ends in a sentence; anything else is a defect of gplens and ends in a traceback."""
+"""Errors that are printed as a sentence. Any other error is a defect of gplens, and ends in a traceback."""
 ABOUT = """Exact explanations of Gaussian processes.
 
 `gplens demo` shows what gplens does in less than a minute. With a table of your own:

@@ -16,7 +16,7 @@ EPILOG = """Examples:
     gplens page model bikes.csv --observed count --rows 500 --title "Bikes, hour by hour" --out page.html
 """
 BEHIND_SLIDERS = 10_000
-"""The most rows of a file, evenly spaced, that histograms are made of and rows of the report are taken from."""
+"""The most rows of a file, evenly spaced, that are used for histograms and for the report."""
 
 
 def add(app: typer.Typer) -> None:

@@ -98,7 +98,7 @@ def plot(
 def _attributions(
     kind: str, path: Path, data: Path | None, row: int | None, rows: int, output: str | None, *, uncertainty: bool
 ) -> Any:
-    """What a file of attributions holds."""
+    """Draw a file of attributions."""
     from dataclasses import replace
 
     from gplens.batch.attribution_file import read_attributions

@@ -1,1 +1,1 @@
-"""What pictures and notebooks show alike: numbers and names as texts, marks with intervals, tables in HTML."""
+"""Parts that pictures and notebooks share: numbers and names as texts, marks with intervals, tables in HTML."""

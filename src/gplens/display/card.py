@@ -9,7 +9,7 @@ from typing import final
 WIDTH, HEIGHT = 200, 16
 """The size of a bar's picture, in pixels."""
 MARGIN = 4
-"""Left and right of the scale, for the caps of whiskers."""
+"""The margin left and right of the scale, for the caps of whiskers."""
 STYLE = (
     ".gplens{font-size:13px;line-height:1.35;color:inherit;--raises:#d55e00;--lowers:#0072b2}"
     "@media (prefers-color-scheme:dark){.gplens{--raises:#f08a3c;--lowers:#4ba3dd}}"
@@ -27,7 +27,7 @@ STYLE = (
 @final
 @dataclass(frozen=True)
 class Entry:
-    """A line of a table: a name, a number as text, and what its bar shows."""
+    """A line of a table: a name, a number as text, and the value and interval of its bar."""
 
     name: str
     given: str
@@ -46,9 +46,9 @@ class Table:
     caption: str
     entries: Sequence[Entry]
     rest: str = ""
-    """What is not shown."""
+    """A note on what is not shown."""
     signed: bool = True
-    """Whether the colour of a bar is that of its sign; all bars have one colour otherwise."""
+    """Whether bars are coloured by sign; otherwise all bars have one colour."""
 
 
 def card(title: str, facts: Sequence[tuple[str, str]], tables: Sequence[Table], notes: Sequence[str] = ()) -> str:

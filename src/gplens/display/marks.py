@@ -1,4 +1,4 @@
-"""What a plot draws of an explanation: the attributions of one output, their intervals, and sums of the rest."""
+"""The marks of a plot: the attributions of one output, their intervals, and sums of the remaining features."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final, runtime_checkable
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @runtime_checkable
 class Attributions(Protocol):
-    """What a plot reads of an explanation. `gplens.Explanation` has it."""
+    """The attributes of an explanation that plots read. `gplens.Explanation` has them."""
 
     @property
     def values(self) -> Tensor: ...
@@ -54,27 +54,27 @@ class Marks:
     """Attributions of some inputs and one output: a row for each input, a column for each feature that is drawn."""
 
     names: tuple[str, ...]
-    """Of the columns; the last one is that of the others, if there are any."""
+    """Names of the columns; the last one is the sum of the remaining features, if there are any."""
     columns: tuple[list[int], ...]
     """The features of each column."""
     values: Array
     std: Array | None
-    """NaN where it is not known: for a sum of features without their covariances."""
+    """The lower end of each interval; NaN if unknown, as for a sum of features without covariances."""
     low: Array | None
     high: Array | None
     interval: str
-    """What `low` and `high` are: "90 % intervals", "± 1 sd", or "" if nothing is known."""
+    """The meaning of `low` and `high`: "90 % intervals", "± 1 sd", or "" if they are unknown."""
     remedy: str = "whose covariances uncertainty=gplens.Full() computes"
-    """What would make the spread of the sum of others known."""
+    """A hint on how to get the spread of the sum of the remaining features."""
 
     @property
     def others(self) -> int:
-        """The number of features whose sum is the last column; zero if all have columns of their own."""
+        """The number of features whose sum is the last column; zero if every feature has a column."""
         return len(self.columns[-1]) if len(self.columns[-1]) > 1 else 0
 
     @property
     def caption(self) -> str:
-        """What whiskers are, for a subtitle."""
+        """The meaning of the whiskers, for a subtitle."""
         unknown = self.std is not None and bool(np.isnan(self.std).any())
         missing = f"; none for the sum of others, {self.remedy}"
         return f"whiskers: {self.interval}{missing if unknown else ''}" if self.interval else "without error bars"
@@ -93,13 +93,13 @@ def check_level(level: Any) -> float:
 
 
 def _whole(value: Any) -> int | None:
-    """A whole number of Python, numpy or torch; None for anything else, also for True and 1.0."""
+    """A whole number of Python, numpy or torch; None for anything else, including True and 1.0."""
     plain = value.item() if isinstance(value, np.generic | Tensor) and value.ndim == 0 else value
     return plain if isinstance(plain, int) and not isinstance(plain, bool) else None
 
 
 def row_of(e: Attributions, row: Any) -> int:
-    """The number of an input, from the first or, below zero, from the last."""
+    """The position of an input; a negative number counts from the end."""
     number, count = _whole(row), len(e.values)
     if number is None or not -count <= number < count:
         raise IndexError(f"expected a row from {-count} to {count - 1}, since there are {count} inputs, got {row!r}.")
@@ -107,7 +107,7 @@ def row_of(e: Attributions, row: Any) -> int:
 
 
 def output_of(e: Attributions, output: Any, row: int | None = None) -> int | None:
-    """The position of an output that is given by number or name; if none is given, of the largest one of an input.
+    """The position of an output given by index or name; if None, of the output with the largest value of an input.
 
     None for an explanation of a single output, which has no axis of outputs.
     """
@@ -187,7 +187,7 @@ def _with_gaps(part: Float[Tensor, "b k"], kept: list[int], count: int) -> Array
 
 
 def titles(e: Attributions, j: int | None, row: int | None, caption: str) -> tuple[str, str]:
-    """What was explained, for a title, and relative to what, for a subtitle."""
+    """A title that names what was explained, and a subtitle that names the baseline."""
     where = "" if row is None or len(e.values) == 1 else f", input {row} of {len(e.values):,}"
     relative = f"relative to {baseline_text(e.provenance.baseline)}"
     return target_text(e.provenance, output_name(e, j)) + where, f"{relative}; {caption}" if caption else relative

@@ -1,4 +1,4 @@
-"""A bar that shows how many inputs are explained, where somebody looks: on a terminal or in a notebook."""
+"""A bar that shows how many inputs are explained, on a terminal or in a notebook."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ def check_progress(progress: Any) -> None:
 
 @contextmanager
 def showing(total: int, progress: bool | None) -> Iterator[Advance]:
-    """A function to be called with the number of rows that were finished.
+    """A context with a function that is called with the number of finished rows.
 
     With None a bar appears after two seconds, on a terminal or in a notebook, if tqdm is installed; with True always.
     """
@@ -46,7 +46,7 @@ def _in_notebook() -> bool:
 
 
 def _bar_class() -> Any:
-    """tqdm's bar for notebooks where its widgets are installed, else the one of characters."""
+    """tqdm's bar for notebooks if its widgets are installed, else its text bar."""
     if _in_notebook() and find_spec("ipywidgets") is not None:
         from tqdm.notebook import tqdm
     else:

@@ -6,18 +6,18 @@ from math import floor, isfinite, log10
 from typing import Any
 
 LONGEST = 30
-"""Characters of the longest name of a feature that is written in full."""
+"""The most characters of a feature's name that is written in full."""
 TARGETS = {
     "Response()": "prediction",
     "Latent()": "latent function",
     "EpistemicVariance()": "variance of the latent function",
     "PredictiveVariance()": "variance of an observation",
 }
-"""What targets are called in a title; any other one is called as it was written."""
+"""Names of targets in a title; any other target is shown by its repr."""
 
 
 def elided(name: str, longest: int = LONGEST) -> str:
-    """A name of at most so many characters. Of a longer one the middle is left out: both ends tell names apart."""
+    """A name shortened to at most `most` characters by leaving out its middle, since both ends distinguish names."""
     name = " ".join(name.split())
     if len(name) <= longest:
         return name
@@ -26,7 +26,7 @@ def elided(name: str, longest: int = LONGEST) -> str:
 
 
 def told_apart(names: Sequence[str], longest: int = LONGEST) -> list[str]:
-    """Names of at most so many characters; those that would look the same show where they differ."""
+    """Names of at most `most` characters; names that would look the same show where they differ."""
     short = [elided(name, longest) for name in names]
     for text in {text for text in short if short.count(text) > 1}:
         places = [i for i, other in enumerate(short) if other == text]
@@ -40,7 +40,7 @@ def told_apart(names: Sequence[str], longest: int = LONGEST) -> list[str]:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with at least so many significant digits and no superfluous zeros: 12,346, 2011, −0.05, 3.2e−7."""
+    """A number with at least `digits` significant digits and no superfluous zeros: 12,346, 2011, −0.05, 3.2e−7."""
     if value == 0 or not isfinite(value):
         return "0" if value == 0 else str(value)
     size = floor(log10(abs(float(f"{value:.{digits - 1}e}"))))
@@ -54,12 +54,12 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def _separated(value: float, places: int) -> str:
-    """Thousands are separated from 10,000 on, so that years are not."""
+    """Thousands separators from 10,000 on, so that years have none."""
     return f"{value:,.{places}f}" if abs(value) >= 9999.5 else f"{value:.{places}f}"
 
 
 def decimals(largest: float) -> int | None:
-    """Decimals that show three digits of the largest of several numbers; None where no fixed number of them suits."""
+    """The number of decimals that shows three digits of the largest number; None if no fixed number suits."""
     if largest == 0 or not isfinite(largest):
         return 0
     size = floor(log10(largest))
@@ -67,7 +67,7 @@ def decimals(largest: float) -> int | None:
 
 
 def aligned(value: float, places: int | None, *, sign: bool = False) -> str:
-    """A number with a fixed number of decimals; one that would be rounded to zero, with a digit of its own."""
+    """A number with a fixed number of decimals; a number that would be rounded to zero, with one digit."""
     text = number(value) if places is None else _separated(value, places).replace("-", "−")
     if value != 0 and not re.search("[1-9]", text):
         text = number(value, 1)
@@ -84,7 +84,18 @@ def with_deviation(value: float, std: float | None, places: int | None, *, sign:
 
 def entry_text(text: str | None, value: float) -> str | None:
     """An entry of a table: its text, such as OldTown or 2019-01-07, else its number; None for a group of features."""
-    return elided(text) if text is not None else number(value) if isfinite(value) else None
+    if text is None:
+        return number(value) if isfinite(value) else None
+    return _first_shares(text) if re.match(r"[\d.]+ % .+, ", text) and len(text) > LONGEST else elided(text)
+
+
+def _first_shares(text: str) -> str:
+    """59.4 % automatic, …: the first shares of categories, since half of a number would be another number."""
+    first, *rest = text.split(", ")
+    shown = elided(first, LONGEST - 3)
+    while rest and len(shown) + len(rest[0]) + 5 <= LONGEST:
+        shown = f"{shown}, {rest.pop(0)}"
+    return f"{shown}, …"
 
 
 def with_values(label: str, value: str | None, baseline: str | None) -> str:
@@ -103,7 +114,7 @@ def others_label(count: int) -> str:
 
 
 def target_text(provenance: Any, output: str | None) -> str:
-    """What was explained: "prediction of GPClassifier, versicolor", "... , versicolor rather than setosa"."""
+    """A title such as "prediction of GPClassifier, versicolor", or "... , versicolor rather than setosa"."""
     target, _, contrast = provenance.target.rstrip(",").partition("), ")
     target = f"{target})" if contrast else target
     name = contrast or output or provenance.output
@@ -118,13 +129,15 @@ TABLES = {
     "Medoid": "the most central of {}",
     "Nearest": "the nearest of {} with another outcome",
 }
-"""What baselines that are made from tables are in words, by the names of their classes."""
+"""Descriptions of baselines that are made from tables, by the names of their classes."""
 
 
 def baseline_text(baseline: str) -> str:
     """What the attributions are relative to, from the repr of a baseline."""
     if rows := re.fullmatch(r"(\w+)\(X0? with (\d+) rows?(, weighted)?\)", baseline):
         return TABLES[rows[1]].format(f"{int(rows[2]):,} rows") if rows[1] in TABLES else baseline
+    if best := re.fullmatch(r"Incumbent\((row \d+) of (\d+), (the \w+) y\)", baseline):
+        return f"{best[1]}, {best[3]} outcome of {int(best[2]):,}"
     if given := re.fullmatch(r"Fixed\(([^,]+)\)", baseline):
         return f"an input of {given[1]} in every feature"
     given_rows = baseline.startswith("Fixed(")

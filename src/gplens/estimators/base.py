@@ -1,4 +1,4 @@
-"""What all estimators share: the fitted model, predictions, explanations and files."""
+"""The base class of all estimators: the fitted model, predictions, explanations and files."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -35,9 +35,9 @@ COMPARED = 8  # support points at which `posterior_` is compared with GPyTorch's
 class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
     """A GPyTorch model with scikit-learn's interface, in float64 and in the units of the table.
 
-    Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (gplens: what `predict` and `explain`
-    evaluate), `columns_` (what is done with each column), `background_` (training rows that stand for all, the
-    baseline if none is given), `mean_input_` (the average row, for another baseline), `training_summary_`,
+    Fitted attributes: `model_` and `likelihood_` (GPyTorch), `posterior_` (the gplens process that `predict` and
+    `explain` evaluate), `columns_` (how each column is encoded), `background_` (representative training rows, the
+    default baseline), `mean_input_` (the average row, for another baseline), `training_summary_`,
     `n_features_in_`, `feature_names_in_`.
     """
 
@@ -58,9 +58,11 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         """Fit to a table and its targets.
 
         Args:
+            X: a frame or an array with a row for each target; docs/ESTIMATORS.md says what columns may hold.
+            y: a target for each row.
             sample_weight: how often each row counts.
             budget: seconds, after which the fit ends with the best model so far; None is no limit.
-            checkpoint: a folder, from which a killed fit resumes where it stopped.
+            checkpoint: a folder from which a fit that was killed resumes.
         """
 
     @abstractmethod
@@ -73,7 +75,21 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         return None
 
     def save(self, folder: str | Path) -> None:
-        """Write the fitted model to a folder, atomically: tensors in the safetensors format, all else as JSON."""
+        """Write the fitted model to a folder, atomically: tensors in the safetensors format, all else as JSON.
+
+        Args:
+            folder: made if it does not exist; a model in it is replaced.
+
+        Raises:
+            NotFittedError: before `fit`.
+            NotADirectoryError: if there is a file of this name.
+
+        Example:
+            >>> from pathlib import Path
+            >>> GPRegressor.load(saved).save(Path(saved) / "copy")
+            >>> (Path(saved) / "copy" / "model.json").exists()
+            True
+        """
         from gplens.estimators.saving import save
 
         save(self, Path(folder))
@@ -82,8 +98,15 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
     def load(cls, folder: str | Path) -> "GPEstimator":
         """Read a folder that `save` wrote. The model predicts and explains bit for bit as the saved one.
 
+        Args:
+            folder: that of `save`.
+
         Raises:
             FileNotFoundError, ValueError: the folder is incomplete, damaged, or holds another kind of estimator.
+
+        Example:
+            >>> GPRegressor.load(saved).predict(frame).shape
+            (5,)
         """
         from gplens.estimators.loading import load
 
@@ -109,7 +132,7 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         return np.asarray(y, dtype=np.float64)
 
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
-        """Set the fitted attributes, and say so if the fit was interrupted or a linear model is better."""
+        """Set the fitted attributes, and warn if the fit was interrupted or a linear model predicts better."""
         scaling = scaling_of(self.scaling, table.X, table.plan.sharing, table.weights)
         background = representatives(table.X, scaling, table.weights, fit.summary["seed"])
         self._finish(fit, table.plan, average(table.X, table.weights), background)
@@ -142,7 +165,7 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         return torch.from_numpy(plan.encode(plan.aligned(read_rows(self, X, reset=False), "X")))
 
     def _mean_and_deviation(self, X: Any, return_std: bool) -> Any:
-        """E y of each row; and, if asked for, the root of Var y."""
+        """E y of each row; and, if requested, the square root of Var y."""
         rows, observation = self._read(X), read_host_likelihood(self.likelihood_)
         if not return_std:
             return evaluate(self.posterior_, [observation.response], rows)[0][:, 0].numpy()

@@ -32,7 +32,7 @@ MINIBATCHES = Training(batch=500)
 
 @final
 class GPCountRegressor(RegressorMixin, GPEstimator):
-    """y ~ negative binomial with the mean exp f(x), by sparse variational inference; Poisson where counts vary no more.
+    """Sparse regression of counts: y is negative binomial with mean exp f(x), or Poisson if the counts vary no more.
 
     With r = exp f, Var[y|f] = r + dispersion r^2; `training_summary_["dispersion"]` says how much, zero for Poisson.
 
@@ -55,7 +55,13 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPCountRegressor":
-        """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
+        """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning.
+
+        X, y, sample_weight, budget and checkpoint are those of `GPRegressor.fit`.
+
+        Raises:
+            ValueError: if a count is negative, missing or infinite.
+        """
         table = read_training(self, X, y, sample_weight, numeric=True)
         problem, (design, scaling) = self._pose(table), self._design(table)
         if design.training is None and len(table.X) > Training().batch:
@@ -75,15 +81,18 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         )
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """E y = exp(m + v/2); and, if asked for, the standard deviation of y."""
+        """E y = exp(m + v/2) for each row of X; and, with return_std=True, the standard deviation of y."""
         return self._mean_and_deviation(X, return_std)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The fraction of the Poisson deviance explained, as in scikit-learn's PoissonRegressor."""
+        """The fraction of the Poisson deviance of y, by sample_weight, that predictions for X explain.
+
+        As in scikit-learn's PoissonRegressor: 1 is perfect, 0 as good as the mean of y.
+        """
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
     def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """log P(y|x) of each row, by Gauss-Hermite over f."""
+        """log P(y|x) of each row of X, for the counts y, by Gauss-Hermite over f."""
         m, v = (tensor[:, 0] for tensor in self._marginals(self._read(X)))
         counts = torch.as_tensor(np.array(y, dtype=np.float64))[:, None]
         if isinstance(self.likelihood_, LogNegativeBinomial):
@@ -93,6 +102,6 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
 
 
 def _sites(y: Float[Tensor, " n"], typical: float) -> Sites:
-    """The log of the count, pulled towards the typical one, with the precision of a count of that size."""
+    """The logarithm of the count, shrunk towards the typical one, with the precision of a count of that size."""
     guess = (y + typical**0.5) / (1 + typical**-0.5)
     return Sites(guess.log()[None], guess)

@@ -1,4 +1,4 @@
-"""How much more counts vary than Poisson's, at last from rows that the latent function has not seen (MATH 6.14)."""
+"""The overdispersion of counts relative to Poisson, from rows that the latent function has not seen (MATH 6.14)."""
 
 from dataclasses import replace
 from math import exp, log
@@ -22,11 +22,11 @@ NODES = 48
 MOST = 2000
 """Rows that the size is estimated from."""
 SIZES = 1e-2, 1e4
-"""The smallest and the largest size that is looked at."""
+"""The smallest and the largest size that is tried."""
 LEAST = 0.5
-"""The share of its precision that a row needs from others: rows that stand alone say nothing of the noise."""
+"""The share of its precision that a row needs from other rows: isolated rows say nothing about the noise."""
 MATTERS = 0.01
-"""Nats per row that the negative binomial has to gain on Poisson's."""
+"""The gain over Poisson, in nats per row, that the negative binomial needs to be chosen."""
 
 
 def with_dispersion(fit: Fit, design: Design, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], weights: Weights) -> Fit:

@@ -12,18 +12,18 @@ LONGEST = 100
 
 
 class Displayed:
-    """The part of an estimator that a notebook shows."""
+    """The table of an estimator in a notebook."""
 
     def _repr_html_(self) -> str:
         return describe_html(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What IPython asks for first; scikit-learn's diagram would take the place of the table otherwise."""
+        """IPython calls this first; without it, scikit-learn's diagram would be shown instead of the table."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
 def describe_html(estimator: Any) -> str:
-    """What a notebook shows of an estimator, fitted or not."""
+    """The table of an estimator, fitted or not."""
     name, written = type(estimator).__name__, " ".join(repr(estimator).split())
     if not hasattr(estimator, "posterior_"):
         return card(f"{name}, not fitted", [("parameters", elided(written, LONGEST))], [])

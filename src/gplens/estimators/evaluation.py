@@ -1,4 +1,4 @@
-"""What a fitted estimator predicts, from the same Posterior and the same expectations that gplens explains."""
+"""Predictions of a fitted estimator, from the same Posterior and the same expectations that gplens explains."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from gplens.lines.line import Line
 from gplens.processes.process import Process
 
 BLOCK = 2000
-"""The most rows at once."""
+"""The most rows that are evaluated at once."""
 PARTIALS = 2**23
 """The most partial derivatives at once (64 MB): an expectation has outputs x latent functions of them for each row."""
 

@@ -1,4 +1,4 @@
-"""What a fit is given and what it returns, and a fit by minibatches, which `training=Training(...)` asks for."""
+"""The inputs and the result of a fit, and the fit by minibatches for `training=Training(...)`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ QUIET = 1e-4
 @final
 @dataclass(frozen=True)
 class Problem:
-    """What an estimator asks for: targets in the units of training, a likelihood, and where latent functions start."""
+    """The problem of a fit: targets in the units of training, a likelihood, and initial values."""
 
     y: Float[Tensor, " n"]
     likelihood: Likelihood
@@ -48,7 +48,7 @@ class Problem:
     concave: bool = True
     """Whether log p(y|f) is concave in f, which natural gradients need."""
     shift: float = 0.0
-    """f in the units of the table is shift + scale * f in those of training."""
+    """f in the units of the table is shift + scale * f in the units of training."""
     scale: float = 1.0
     weights: Weights = None
     """How often each row counts."""
@@ -67,7 +67,7 @@ class Fit:
 @final
 @dataclass(frozen=True)
 class Settings:
-    """What a call of `fit` adds to the design of a model."""
+    """The options of one call of `fit`."""
 
     budget: float | None = None
     """Seconds after which the fit ends with the best parameters so far."""
@@ -78,7 +78,7 @@ class Settings:
 
     @staticmethod
     def of(budget: Any, folder: str | Path | None, show: bool) -> "Settings":
-        """What `fit` was asked for, checked."""
+        """The checked options of a call of `fit`."""
         return Settings(check_budget(budget), folder, show)
 
 
@@ -114,7 +114,7 @@ def fit_by_minibatches(
 
 
 def optimizer_of(training: Training, problem: Problem) -> Adam | NaturalGradients:
-    """The optimiser that is asked for, or the one that suits the likelihood."""
+    """The requested optimiser, or the one that suits the likelihood."""
     return training.optimizer or (NaturalGradients() if problem.concave else Adam())
 
 

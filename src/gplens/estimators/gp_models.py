@@ -25,7 +25,7 @@ KERNELS: dict[str, Callable[[int | None, torch.Size], host.Kernel]] = {
     "matern52": lambda d, batch: host.MaternKernel(nu=2.5, ard_num_dims=d, batch_shape=batch),
     "rational_quadratic": lambda d, batch: host.RQKernel(ard_num_dims=d, batch_shape=batch),
 }
-"""By the estimators' `kernel=`. All depend on (x - z) / lengthscale, so that new units are new lengthscales."""
+"""Kernels by their names in `kernel=`. All depend on (x - z) / lengthscale, so that new units are new lengthscales."""
 
 
 def profile_name(kernel: host.Kernel) -> str:
@@ -63,7 +63,7 @@ class SharedLengthscales(torch.nn.Module):
         return distinct[..., self.place]
 
     def right_inverse(self, every: Float[Tensor, "*c 1 d"]) -> Float[Tensor, "*c 1 s"]:
-        """One of each set."""
+        """One lengthscale for each set."""
         return every[..., self.first]
 
 

@@ -1,4 +1,4 @@
-"""What L-BFGS has found, as objects of GPyTorch in the units of training, and sparse ones in those of the table."""
+"""The parameters found by L-BFGS as GPyTorch objects, in the units of training or of the table."""
 
 from typing import Any
 

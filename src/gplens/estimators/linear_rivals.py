@@ -19,7 +19,7 @@ from gplens.estimators.training.rows import RIVALS, generator_of
 from gplens.estimators.training.sites import Solution, features_at, gaussian_of
 
 FEWEST = 100
-"""Tables with fewer rows are not compared: a fifth of them says nothing."""
+"""Tables with fewer rows are not compared, since a fifth of the rows would say too little."""
 MOST_HELD, MOST_USED = 1000, 5000
 """The most rows that are held out, and that a linear model is fitted to."""
 DRAWS = 128
@@ -162,7 +162,7 @@ def _verdict(
 
 
 def warn_of(summary: dict[str, Any]) -> None:
-    """Say that a fit was interrupted, or that a linear model predicts held-out rows better."""
+    """Warn that a fit was interrupted, or that a linear model predicts held-out rows better."""
     if summary["stopped"] == INTERRUPTED:
         message = f"The fit was interrupted after {summary['steps']} steps; the best model is kept."
         warnings.warn(message, stacklevel=4)

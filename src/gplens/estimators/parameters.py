@@ -26,22 +26,22 @@ class SharedParameters:
     ard: bool = True
     """Whether each column has a lengthscale of its own."""
     inducing_points: int | None = None
-    """The number of inducing points of a sparse model; None takes as many as pay, within the budget of `fit`."""
+    """The number of inducing points of a sparse model; None chooses it within the budget of `fit`."""
     inducing: str = "auto"
-    """Where inducing points start: "kmeans", "first" for the first rows, or "auto": in regression by L-BFGS rows that
-    the others explain least, else k-means."""
+    """Initial inducing points: "kmeans", "first" for the first rows, or "auto": for regression by L-BFGS the rows that
+    the other rows explain least, else k-means."""
     scaling: str = "columns"
     """How training scales the inputs: "columns" standardises each column, "table" scales all by one number, "none"
     leaves them. The fitted model and all results are in the units of the table in any case."""
     columns: Mapping[str, Kind] | None = None
-    """Kinds of columns, such as {"hour": gplens.columns.Cyclic(24)}; columns that are not named have the default of
-    what their entries are."""
+    """Kinds of columns, such as {"hour": gplens.columns.Cyclic(24)}; the kinds of other columns follow from their
+    entries."""
     training: Training | None = None
     """None fits by L-BFGS; Training(...) trains a sparse model by minibatches."""
     random_state: Any = None
     """The seed of a sparse model."""
     progress: bool = True
-    """Whether a progress bar is shown where standard error is a terminal."""
+    """Whether a progress bar is shown if standard error is a terminal."""
 
 
 @final
@@ -62,7 +62,7 @@ class Design:
 
     @staticmethod
     def of(parameters: SharedParameters, sharing: tuple[tuple[int, ...], ...] = (), *, shared: bool = True) -> "Design":
-        """The design that an estimator's parameters ask for."""
+        """The design for the parameters of an estimator."""
         kernel, inducing = parameters.kernel, parameters.inducing
         if not isinstance(kernel, str) or kernel not in KERNELS:
             raise ValueError(
@@ -84,5 +84,5 @@ class Design:
         return Design(kernel, parameters.ard, points, inducing, shared, training, seed, sharing)
 
     def typical(self, X: Float[Tensor, "n d"]) -> float:
-        """The typical distance of rows, at which lengthscales start."""
+        """The typical distance of rows, the initial lengthscale."""
         return typical_distance(X, self.seed)

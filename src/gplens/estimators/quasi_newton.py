@@ -40,7 +40,7 @@ START_NOISE = 0.1
 def fit_likelihood(
     design: Design, problem: Problem, X: Float[Tensor, "n d"], scaling: Scaling, settings: Settings
 ) -> Fit:
-    """By L-BFGS, or by minibatches where `training=` asks for them or log p(y|f) is not concave in f."""
+    """Fit by L-BFGS, or by minibatches if `training=` is given or log p(y|f) is not concave in f."""
     by_minibatches = design.training is not None or not problem.concave
     return (fit_by_minibatches if by_minibatches else fit_in_stages)(design, problem, X, scaling, settings)
 
@@ -128,7 +128,7 @@ def reason(stopped: str, grown: str) -> str:
 
 
 def structure_of(design: Design, rows: Float[Tensor, "n d"], jitter: float) -> Structure:
-    """What stays the same in a fit of this design to these rows."""
+    """The constants of a fit of this design to these rows."""
     return Structure.of(design.kernel, rows.shape[1], design.ard, design.sharing, jitter, design.typical(rows))
 
 
@@ -158,7 +158,7 @@ def _bound(
 def checkpoint_of(
     design: Design, problem: Problem, rows: Float[Tensor, "n d"], settings: Settings
 ) -> Checkpoint | None:
-    """Where the fit is kept for the case that it is killed, if the user asks for it."""
+    """The checkpoint of the fit, if the user gave a folder for it."""
     if settings.folder is None:
         return None
     data = (rows, problem.y) if problem.weights is None else (rows, problem.y, problem.weights)

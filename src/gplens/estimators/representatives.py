@@ -1,4 +1,4 @@
-"""A few training rows that stand for all of them: the baseline of an estimator's explanations if none is given."""
+"""A few representative training rows: the default baseline of an estimator's explanations."""
 
 import torch
 from jaxtyping import Float, Int
@@ -13,13 +13,13 @@ ROWS = 20
 """The most rows that are kept. Recipe: benchmarks/representatives.py prints attributions against those of a background
 of all training rows, over the number of rows kept."""
 MOST_ROWS = 100_000
-"""The most rows that are looked at, a random part of larger tables: shares are right to 0.003 then."""
+"""The most rows that are clustered, a random part of larger tables; the shares are then accurate to 0.003."""
 BLOCK = 4096
 """The most rows whose distances to the centres are computed at once."""
 
 
 def representatives(X: Float[Tensor, "n e"], scaling: Scaling, weights: Weights, seed: int) -> Inputs:
-    """Of each k-means cluster of the scaled rows the row nearest to its centre, weighted by the cluster's share."""
+    """The row nearest to the centre of each k-means cluster of the scaled rows, weighted by the cluster's share."""
     if len(X) > MOST_ROWS:
         part = torch.randperm(len(X), generator=generator_of(seed, LARGE))[:MOST_ROWS].sort().values
         X, weights = X[part], None if weights is None else weights[part]
@@ -44,6 +44,6 @@ def kept_rows(rows: Float[Tensor, "k e"], shares: Float[Tensor, " k"]) -> Inputs
 
 
 def _nearest(X: Float[Tensor, "n e"], centres: Float[Tensor, "k e"]) -> tuple[Float[Tensor, " n"], Int[Tensor, " n"]]:
-    """The distance of each row to the nearest centre, and which one that is."""
+    """The distance of each row to the nearest centre, and the index of that centre."""
     blocks = [torch.cdist(block, centres).min(1) for block in X.split(BLOCK)]
     return torch.cat([block.values for block in blocks]), torch.cat([block.indices for block in blocks])

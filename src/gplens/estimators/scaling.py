@@ -16,7 +16,7 @@ from gplens.estimators.weights import Weights, deviation, mean
 Sharing = tuple[tuple[int, ...], ...]
 """Inputs, in sets that share one scale and one lengthscale."""
 NARROWEST = 1e-6
-"""Spread over mean of a column below which float64 leaves too few digits of the distances between rows."""
+"""If spread / mean of a column is smaller, float64 has too few digits for the distances between rows."""
 
 
 @final
@@ -136,7 +136,7 @@ def noise_in_table_units(likelihood: Any, scale: float) -> GaussianLikelihood:
 def weighted_noise(
     likelihood: GaussianLikelihood, weights: Weights
 ) -> GaussianLikelihood | FixedNoiseGaussianLikelihood:
-    """The likelihood of training rows: as often as a row counts, so much smaller is the variance of its noise."""
+    """The likelihood of training rows; the noise variance of a row is divided by the row's weight."""
     if weights is None:
         return likelihood
     return FixedNoiseGaussianLikelihood(torch.as_tensor(likelihood.noise) / weights).double().requires_grad_(False)

@@ -27,9 +27,9 @@ from gplens.estimators.training.rows import LARGE, PLACEMENTS, SUBSET, generator
 from gplens.estimators.weights import Weights
 
 QUICK = 500
-"""Rows whose evidence is maximised first, in well below a second."""
+"""The number of rows whose evidence is maximised first, in well below a second."""
 TIGHT = 0.002
-"""Nats per row that inducing points may leave unsaid (6.10); no more of them are taken then."""
+"""The loss in nats per row (6.10) below which no further inducing points are added."""
 
 
 def fit_sparse_regression(
@@ -37,9 +37,9 @@ def fit_sparse_regression(
 ) -> Fit:
     """Maximise the evidence of as many rows as the budget allows, then compute q(u) of all rows (6.4).
 
-    The collapsed bound (6.3) prefers functions that few inducing points can follow: more noise, longer lengthscales.
-    The evidence does not. Where the points leave much unsaid, the bound is maximised too, with points that move, and
-    the model that predicts held-out rows better is kept.
+    The collapsed bound (6.3) prefers functions that few inducing points can represent: more noise, longer lengthscales.
+    The evidence does not. If the inducing points lose much (6.10), the bound is maximised too, with inducing points
+    that move, and the model that predicts held-out rows better is kept.
     """
     if design.training is not None:
         return fit_by_minibatches(design, problem, X, scaling, settings)
@@ -105,7 +105,7 @@ def _evidence(
 ) -> Ascent:
     """Hyperparameters from the evidence of a random part of the rows; from a checkpoint if there is one.
 
-    Those of a few rows, which take no time, are kept where the budget or Ctrl-C ends the fit before they are surpassed.
+    The hyperparameters of a few rows, which take no time, are kept if the budget or Ctrl-C ends the fit early.
     """
     start = start_of(design, problem, structure, noisy=True)
     if checkpoint is not None and (state := checkpoint.load()) is not None:
@@ -130,7 +130,7 @@ def _evidence(
 def _points(
     design: Design, structure: Structure, rows: Float[Tensor, "n d"], at: Hyperparameters, count: int
 ) -> Float[Tensor, "1 m d"]:
-    """Rows that the others explain least, until little is left to explain; or where `inducing=` says."""
+    """Rows that the others explain least, until little is left to explain; or the placement given by `inducing=`."""
     if design.inducing != "auto":
         return PLACEMENTS[design.inducing](rows, count, design.seed)[None]
     assert at.log_noise is not None

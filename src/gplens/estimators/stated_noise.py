@@ -14,16 +14,16 @@ from gplens.estimators.training.kernel_parameters import Hyperparameters, Struct
 from gplens.estimators.training.sites import Solution
 
 FARTHEST = log(10)
-"""The most by which the logarithm changes."""
+"""The largest change of the logarithm of the noise variance."""
 
 
 def calibrated_noise(
     problem: Problem, rows: Float[Tensor, "n d"], at: Hyperparameters, structure: Structure, q: Solution, seed: int
 ) -> Float[Tensor, ""]:
-    """The logarithm of the noise variance, as it was for tables that are too small to hold out rows.
+    """The logarithm of the noise variance; unchanged for tables that are too small to hold out rows.
 
-    The evidence of a part of the rows has a noise of its own; inducing points that leave much unsaid add variance to
-    predictions, and a fit that the budget ended early is at no maximum. What is stated is what held-out rows have.
+    The noise that maximises the evidence of a part of the rows may be wrong for the model: too few inducing points add
+    variance to predictions, and a fit that the budget ended early is not at a maximum. The held-out rows decide.
     """
     assert at.log_noise is not None
     if (parts := held_marginals(problem, rows, at, structure, q, seed)) is None:

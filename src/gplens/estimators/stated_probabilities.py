@@ -1,4 +1,4 @@
-"""How large the latent functions of a softmax are, so that rows without their own labels are most probable (MATH 6.16).
+"""A factor on the latent functions of a softmax that makes held-out labels most probable (MATH 6.16).
 
 Independent q(f) of the classes are too wide in the differences of f, on which probabilities depend, and the bound
 prefers small functions: probabilities of new rows are nearer to one half than they should be.

@@ -1,4 +1,4 @@
-"""What users pass to `fit` and `predict`: tables and targets, checked at once, as scikit-learn expects it."""
+"""Checks of the tables and targets that users pass to `fit` and `predict`, as scikit-learn expects them."""
 
 import warnings
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from gplens.adapters.encoders import RawTable, read_raw
 from gplens.adapters.entries import Entries, is_missing
 from gplens.adapters.tables import frame_of
 from gplens.columns.column_plan import ColumnPlan
-from gplens.columns.planning import plan_columns, warn_of_constants
+from gplens.columns.doubts import warn_of_columns
+from gplens.columns.planning import plan_columns
 from gplens.estimators.weights import Weights, check_weights, counted
 
 MOST_CLASSES = 100
@@ -28,10 +29,10 @@ FEW_CLASSES, ROWS_PER_CLASS = 20, 4
 @final
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """What a model is fitted to."""
+    """The data that a model is fitted to."""
 
     plan: ColumnPlan
-    """What is done with each column."""
+    """The encoding of each column."""
     X: Float[Tensor, "n e"]
     """Inputs of the model."""
     y: NDArray[Any]
@@ -51,7 +52,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, numeric
     check_consistent_length(np.empty(raw.rows), target)
     weights = check_weights(sample_weight, raw.rows)
     plan = plan_columns(raw, estimator.columns)
-    warn_of_constants(plan, raw)
+    warn_of_columns(plan, raw)
     inputs, ordered = torch.from_numpy(plan.encode(raw)), estimator.inducing == "first"
     return TrainingTable(plan, *counted(inputs, np.asarray(target), weights, ordered=ordered))
 
@@ -118,7 +119,7 @@ def check_labels(y: NDArray[Any]) -> None:
 
 
 def check_counts(y: NDArray[np.float64]) -> None:
-    """Refuse negative numbers, and say which numbers are not whole."""
+    """Refuse negative numbers, and warn of numbers that are not whole."""
     if bool((y < 0).any()):
         row = int((y < 0).argmax())
         raise ValueError(f"expected counts of zero or more, got y with {y[row]:g} in row {row}, smallest {y.min()}.")

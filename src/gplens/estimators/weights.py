@@ -34,8 +34,8 @@ def counted(
 ) -> tuple[Float[Tensor, "m d"], NDArray[Any], Float[Tensor, " m"] | None]:
     """Different rows with the sum of the weights that they have; the table as it is if each row counts once.
 
-    A row of weight two is the same as two equal rows: both become one row here, in an order that does not depend on
-    theirs (or, with `ordered`, in the order in which they first appear).
+    A row of weight two is the same as two equal rows, which become one row here. The order of the result does not
+    depend on the order of the rows; with `ordered`, rows are in the order in which they first appear.
     """
     given = np.ones(len(y)) if weights is None else weights
     once = bool((given == 1).all())

@@ -14,10 +14,10 @@ from gplens.processes.process import Marginals
 @final
 @dataclass(frozen=True, eq=False)
 class ChannelGradients(Expectation):
-    """psi with psi_m and psi_v of some latent functions alone, for each channel: outputs of one channel, then the next.
+    """psi with psi_m and psi_v of some latent functions only, for each channel: outputs of one channel, then the next.
 
-    These are no gradients of a function, so that their integrals add up to nothing that is known. Only the two rules
-    of a path tell their error, as for a named approximation.
+    These are not gradients of a function, so that it is not known what their integrals add up to. Their error is
+    estimated by two rules on a path, as for a named approximation.
     """
 
     expectation: Expectation
@@ -42,14 +42,14 @@ class ChannelGradients(Expectation):
         return self.expectation.resolution(marginals)
 
     def chosen(self, latents: int, outputs: tuple[int, ...]) -> "ChosenChannels":
-        """The channel of each output, and the output of psi that it is a part of."""
+        """The channel of each output, and the output of psi to which it belongs."""
         count = self.expectation.count(latents)
         own = tuple(sorted({output % count for output in outputs}))
         columns = [own.index(output % count) for output in outputs]
         return ChosenChannels(own, columns, tuple(self.parts[output // count] for output in outputs))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
-        """The values are those of psi, to whose change tolerances are relative."""
+        """The values are those of psi, since tolerances are relative to the change of psi."""
         chosen = self.chosen(marginals.m.shape[1], outputs)
         value, by_m, by_v = self.expectation.jet(marginals, chosen.outputs)
         means, variances = chosen.masks(by_m)
@@ -67,7 +67,7 @@ class ChosenChannels:
     outputs: tuple[int, ...]
     """The outputs of psi, each once."""
     columns: list[int]
-    """Which of them each channel is a part of."""
+    """The output of psi to which each channel belongs."""
     channels: tuple[Channel, ...]
 
     def masks(self, like: Float[Tensor, "b o c q"]) -> tuple[Float[Tensor, "p c 1"], Float[Tensor, "p c 1"]]:

@@ -16,9 +16,9 @@ NODES = 64
 def deviation_at(
     process: Process, expectation: Expectation, outputs: tuple[int, ...], X: Float[Tensor, "b d"]
 ) -> Float[Tensor, "b o"] | None:
-    """Var[g(f)]^1/2, f ~ N(m, v), of outputs that are E g(f) of one latent function each; None if others are asked for.
+    """Var[g(f)]^1/2, f ~ N(m, v), of outputs that are E g(f) of one latent function each; None for other outputs.
 
-    By 64 Gauss-Hermite nodes, which are exact for polynomials such as the identity and the square.
+    Computed with 64 Gauss-Hermite nodes, which are exact for polynomials such as the identity and the square.
     """
     links = [expectation.link_of(output) for output in outputs]
     marginals = process.along(Line.at(X))

@@ -37,11 +37,11 @@ class Elementwise(Expectation):
 
     @abstractmethod
     def select(self, outputs: tuple[int, ...]) -> "Elementwise":
-        """Those of some of the outputs."""
+        """The same expectation of some of the outputs."""
 
     @abstractmethod
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
-        """psi, psi_m and psi_v of the outputs asked for."""
+        """psi, psi_m and psi_v of the requested outputs."""
 
 
 @final
@@ -92,7 +92,7 @@ class ExpectedLink(Elementwise):
 def moments_of(
     links: tuple[Link, ...], m: Float[Tensor, "b o q"], v: Float[Tensor, "b o q"], outputs: tuple[int, ...]
 ) -> Moments:
-    """The moments of each output's own link."""
+    """The moments of the link of each output."""
     if len(links) == 1:
         return links[0].moments(m, v)
     by_output = [links[c].moments(m[:, i], v[:, i]) for i, c in enumerate(outputs)]
@@ -102,18 +102,18 @@ def moments_of(
 def resolution_of(
     links: tuple[Link, ...], m: Float[Tensor, "b c q"], v: Float[Tensor, "b c q"]
 ) -> Float[Tensor, "b c q"]:
-    """That of each latent function's own link."""
+    """The resolution of the link of each latent function."""
     if len(links) == 1:
         return links[0].resolution(m, v)
     return torch.stack([link.resolution(m[:, c], v[:, c]) for c, link in enumerate(links)], dim=1)
 
 
 class Variance(Elementwise):
-    """A variance of each output, with the mean that it is taken around, whose spread a mixture adds to it  (2.16)."""
+    """A variance of each output, and the mean that it is taken around; mixtures add the spread of the means  (2.16)."""
 
     @abstractmethod
     def mean_partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
-        """The partials of the mean."""
+        """psi, psi_m and psi_v of the mean."""
 
 
 @final

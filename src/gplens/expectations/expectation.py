@@ -20,24 +20,24 @@ class Jet(NamedTuple):
     value: Float[Tensor, "b o q"]
     by_m: Float[Tensor, "b o c q"]
     by_v: Float[Tensor, "b o c q"] | None
-    """None if psi does not depend on v; nothing of the variance is then computed."""
+    """None if psi does not depend on v; the variance is then not computed."""
 
 
 @final
 @dataclass(frozen=True)
 class HyperparameterDraws:
-    """What the outputs of an average over draws of hyper-parameters consist of."""
+    """The terms of outputs that are averages over draws of hyper-parameters."""
 
     expectation: "Expectation"
-    """That of every draw of every output."""
+    """The expectation of every draw of every output."""
     outputs: tuple[int, ...]
-    """The outputs of that expectation which belong to the outputs asked for."""
+    """The outputs of that expectation which belong to the requested outputs."""
     counts: tuple[int, ...]
-    """How many of these belong to each output asked for."""
+    """How many of these outputs belong to each requested output."""
 
 
 class Channel(NamedTuple):
-    """A part of every attribution: what comes through some means and variances of latent functions  (11.1)."""
+    """A part of every attribution: the part that comes through some means and variances of latent functions  (11.1)."""
 
     name: str
     means: tuple[int, ...]
@@ -52,7 +52,7 @@ class Expectation(ABC):
 
     @property
     def accuracy(self) -> float:
-        """The error of psi relative to |psi|; infinite if the derivatives are those of an approximation."""
+        """The error of psi relative to |psi|; infinite if psi_m and psi_v are approximations."""
         return ACCURACY
 
     @property
@@ -67,7 +67,7 @@ class Expectation(ABC):
 
     @property
     def default_tolerance(self) -> float:
-        """The tolerance of explain() if the user gives none."""
+        """The default tolerance of explain() for this expectation."""
         return 1e-6
 
     @property
@@ -86,12 +86,12 @@ class Expectation(ABC):
 
     @abstractmethod
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
-        """psi, psi_m and psi_v of the outputs asked for."""
+        """psi, psi_m and psi_v of the requested outputs."""
 
     def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
-        """The change of each latent mean over which psi may take another course (4.10), as for a link.
+        """The change of each latent mean within which psi is nearly polynomial (4.10), as for a link.
 
-        None if psi needs no nodes beyond those of the latent functions, or if nothing is known.
+        None if psi needs no nodes beyond those of the latent functions, or if it is not known.
         """
         return None
 
@@ -100,12 +100,12 @@ class Expectation(ABC):
         return tuple(f"output {i}" for i in range(self.count(latents)))
 
     def channels(self, latents: int) -> tuple[Channel, ...]:
-        """The parts that attributions can be split into; none if nothing is known of what psi depends on."""
+        """The channels into which attributions can be split; none if it is not known what psi depends on."""
         every = tuple(range(latents))
         return Channel("mean", every, ()), Channel("variance", (), every)
 
     def within(self, tolerance: float) -> "Expectation":
-        """The same with the accuracy that a relative tolerance of attributions requires."""
+        """The same expectation, with the accuracy that a relative tolerance of attributions requires."""
         return self
 
     def narrowed(self, process: Process, outputs: tuple[int, ...]) -> "tuple[Process, Expectation, tuple[int, ...]]":
@@ -113,11 +113,11 @@ class Expectation(ABC):
         return process, self, outputs
 
     def refined(self) -> "Expectation | None":
-        """The same with twice the draws; None if it has as many as it may have, or is not sampled."""
+        """The same expectation with twice the draws; None if it has the most draws, or is not sampled."""
         return None
 
     def of_mixes(self, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> "Expectation":
-        """The same as a function of the independent latent functions that the outputs are mixes of."""
+        """The same expectation as a function of the independent latent functions that the outputs are mixes of."""
         raise ValueError(
             f"expected independent latent functions for {self!r}, got outputs that are mixes of common ones. Use "
             "links.Softmax(), which then goes by quasi Monte Carlo."
@@ -128,7 +128,7 @@ class Expectation(ABC):
         return None
 
     def draws_of(self, outputs: tuple[int, ...]) -> HyperparameterDraws | None:
-        """What outputs that are averages over draws of hyper-parameters consist of; None for any other."""
+        """The terms of outputs that are averages over draws of hyper-parameters; None for other outputs."""
         return None
 
     def slopes(

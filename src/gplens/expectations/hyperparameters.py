@@ -13,7 +13,7 @@ from gplens.processes.process import Marginals, Process
 
 
 def over_hyperparameters(expectation: Expectation, draws: tuple[int, ...]) -> Expectation:
-    """An expectation of every draw as that of their mixture; output o has the next draws[o] latent functions."""
+    """From the expectation of every draw to that of their mixture; output o has the next draws[o] latent functions."""
     if all(count == 1 for count in draws):
         return expectation
     if isinstance(expectation, Variance):
@@ -32,9 +32,9 @@ class HyperparameterAverage(Expectation):
     """psi = 1/S sum_s psi_s(m_s, v_s)  (2.15)."""
 
     expectation: Elementwise
-    """That of every draw of every output."""
+    """The expectation of every draw of every output."""
     draws: tuple[int, ...]
-    """How many latent functions belong to each output, one output after the other."""
+    """The number of latent functions of each output; those of one output are consecutive."""
 
     @property
     def accuracy(self) -> float:

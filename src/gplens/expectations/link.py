@@ -42,7 +42,7 @@ class PairMoments(NamedTuple):
 
 
 def beside_a_step(distance: Batch, variance: Batch) -> Batch:
-    """The resolution of a link that is steep in one place only: its width there, and more with the distance to it."""
+    """The resolution of a link that is steep in one place: its width there, growing with the distance from there."""
     return torch.sqrt(variance + (distance / 4) ** 2)
 
 
@@ -72,10 +72,10 @@ class Link(ABC):
         """E g, E g', E g'' under N(m, v), for v >= 0  (2.1)."""
 
     def resolution(self, m: Batch, v: Batch) -> Batch:
-        """The change of m over which the moments may take another course (4.10), > 0 and as large as can be said.
+        """The change of m within which the moments are nearly polynomial (4.10): > 0, as large as can be guaranteed.
 
-        sqrt(v) holds for any g, whose moments are smooth on the scale of f's own spread. Between two points it may fall
-        by a quarter of the distance between them, not more, so that no steep place hides between points.
+        sqrt(v) is valid for any g, whose moments are smooth on the scale of the spread of f. Between two points it may
+        fall by at most a quarter of their distance, so that no steep place is hidden between points.
         """
         return torch.sqrt(v)
 
@@ -97,9 +97,9 @@ class Link(ABC):
         c: Float[Tensor, "b q q"],
         unit: Float[Tensor, " b"],
     ) -> PairMoments:
-        """Those of g/unit, with a unit for each path: error bars of very small and very large targets.
+        """The pair moments of g/unit, with a unit for each path, for error bars of very small and very large targets.
 
-        Overridden where the moments of g itself could vanish or overflow.
+        Overridden where the moments of g itself could underflow or overflow.
         """
         unit = unit[:, None, None]
         return PairMoments(*(E / unit / unit for E in self.pair_moments(m, v, c)))

@@ -17,8 +17,11 @@ from gplens.processes.process import Marginals
 class OneVsRest(Expectation):
     """psi_c = p_c / sum_j p_j,  p_j = E g(f_j): the probabilities of one-versus-rest classifiers  (2.14).
 
-    The normalisation follows the expectation, so that psi itself is not an expectation of a function of the latent
-    values, and its attributions have no posterior uncertainty.
+    The normalisation comes after the expectation. psi is therefore not the expectation of a function of the latent
+    values, and its attributions have no posterior distribution.
+
+    Raises:
+        ValueError: if the link has no exact moments.
 
     Example:
         >>> gplens.links.OneVsRest(gplens.links.Probit(), classes=("a", "b", "c")).classes
@@ -26,6 +29,7 @@ class OneVsRest(Expectation):
     """
 
     link: Link
+    """g, the same for all classes."""
     classes: tuple[str, ...] | None = None
     """Names of the classes, one for each latent function."""
 
@@ -43,7 +47,7 @@ class OneVsRest(Expectation):
         return tuple(self.classes[i] if self.classes else f"class {i}" for i in range(self.count(latents)))
 
     def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"]:
-        """A quotient of small probabilities changes faster than they do: their logarithm has the slope of (m/sd)^2."""
+        """A quotient of small probabilities changes faster than each of them, whose logarithms change like (m/sd)^2."""
         sd = torch.sqrt(1 + marginals.v)
         return sd / (1 + marginals.m.abs() / sd)
 

@@ -1,4 +1,4 @@
-"""Variances that are not a difference of large numbers: of linear functions of f, and of exponentials (MATH 2)."""
+"""Variances without cancellation, for linear functions of f and for exponentials (MATH 2)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -48,7 +48,7 @@ class OutcomeVariance(Variance):
     logarithmic: tuple[bool, ...]
     """Whether log y, rather than y, is Gaussian: for each output, or one for all."""
     noise: tuple[float, ...] = (0.0,)
-    """For each output, or one for all."""
+    """The noise variance of each output, or one for all."""
 
     def select(self, outputs: tuple[int, ...]) -> "OutcomeVariance":
         return OutcomeVariance(selected(self.logarithmic, outputs), selected(self.noise, outputs))

@@ -29,7 +29,7 @@ class _Part:
     r2: Float[Tensor, " n"]
     """Scaled squared distances of the image to the support points."""
     change: Float[Tensor, "p n"]
-    """What the replacement of a pixel adds to r2, a sum over pixels, so that other replacements do not matter."""
+    """The change of r2, a sum over pixels, by the replacement of each pixel."""
     prior: Float[Tensor, " c"]
     """Prior means, which are constant."""
     beta: Float[Tensor, "c n"]
@@ -65,7 +65,7 @@ class _Part:
 @final
 @dataclass(frozen=True, eq=False)
 class Ablation:
-    """One image, of which pixels are replaced by those of a baseline; pixels that are the same are left out."""
+    """One image whose pixels are replaced by those of a baseline; pixels that are equal in both are left out."""
 
     parts: tuple[_Part, ...]
     output: int
@@ -100,11 +100,11 @@ class Ablation:
         return softmax_moments(m, v, tolerance=TOLERANCE[self.dtype]).value[:, self.output]
 
     def removed(self, order: Int[Tensor, " p"], counts: Int[Tensor, " s"]) -> Float[Tensor, " s"]:
-        """E S_c with the first so many pixels of an order replaced."""
+        """E S_c with the first pixels of an order replaced, for each count."""
         return self.probability(order.argsort() < counts[:, None])
 
     def inserted(self, order: Int[Tensor, " p"], counts: Int[Tensor, " s"]) -> Float[Tensor, " s"]:
-        """E S_c with all pixels replaced except the first so many of an order."""
+        """E S_c with all pixels replaced except the first ones of an order, for each count."""
         return self.probability(order.argsort() >= counts[:, None])
 
     def removed_at_random(self, orders: int, counts: Int[Tensor, " s"], seed: int) -> Float[Tensor, " s"]:

@@ -32,7 +32,7 @@ class Report:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     """Figures, by the name of their PNG file."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What the numbers depend on, beside the versions of packages."""
+    """Settings that the numbers depend on, apart from the versions of packages."""
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

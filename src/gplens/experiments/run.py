@@ -35,7 +35,7 @@ class Messages:
         self.show, self.name, self.began = show, name, perf_counter()
 
     def say(self, stage: str) -> None:
-        """Print what is done next, or has been done."""
+        """Print a stage of the work, with the time since the start."""
         if self.show:
             said = stage if self.name is None else f"{self.name}: {stage}"
             print(f"{perf_counter() - self.began:6.0f} s  {said}", file=sys.stderr, flush=True)

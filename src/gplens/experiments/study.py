@@ -35,7 +35,7 @@ class Size:
     draws: int = 1000
     """Draws behind the intervals of each image shown."""
     steps: int = 16
-    """Counts of replaced pixels at which random curves and metrics are evaluated."""
+    """The number of counts of replaced pixels at which random curves and metrics are evaluated."""
     scored: int = 200
     """Images of the metrics: the first of the test set."""
     scored_orders: int = 50
@@ -68,7 +68,7 @@ class ImageStudy:
 
     @property
     def miss(self) -> float:
-        """The end of the ordered curve less the sum of the attributions."""
+        """The end of the ordered curve minus the sum of the attributions."""
         return float(self.ordered[-1] - self.values.sum())
 
 

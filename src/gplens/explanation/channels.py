@@ -15,7 +15,7 @@ from gplens.explanation.selection import sum_groups
 class Channels(Mapping[str, Tensor]):
     """IG_k = d_k int psi_m d_k m dt + d_k int psi_v d_k v dt  (11.1), as a mapping from names to tensors.
 
-    Each tensor has the shape of the explanation's `values`, and their sum is `values`, to rounding.
+    Each tensor has the shape of the explanation's `values`; up to rounding, the tensors add up to `values`.
     """
 
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ class Channels(Mapping[str, Tensor]):
 
     @property
     def nonzero(self) -> tuple[str, ...]:
-        """The names of channels with an attribution that is not zero."""
+        """The names of the channels that have an attribution other than zero."""
         return tuple(name for name, values in self.items() if bool(values.any()))
 
     def squeezed(self) -> "Channels":
@@ -45,13 +45,13 @@ class Channels(Mapping[str, Tensor]):
         return replace(self, values_by_name=self.values_by_name[:, :, 0])
 
     def rows(self, rows: Int[Tensor, " r"]) -> "Channels":
-        """Those of some of the inputs."""
+        """The channels of some of the inputs."""
         return replace(self, values_by_name=self.values_by_name[:, rows])
 
     def group(self, columns: Mapping[str, list[int]]) -> "Channels":
-        """Those of groups of features, added up."""
+        """The channels of groups of features, added up."""
         return replace(self, values_by_name=sum_groups(self.values_by_name, columns))
 
     def contrast(self, i: int, j: int) -> "Channels":
-        """Those of output i less output j."""
+        """The channels of output i minus those of output j."""
         return replace(self, values_by_name=self.values_by_name[:, :, i] - self.values_by_name[:, :, j])

@@ -1,4 +1,4 @@
-"""The channels of explain(channels=...): one more integral along the paths of what was explained (MATH 11.1)."""
+"""The channels of explain(channels=...), by one more integral along the explained paths (MATH 11.1)."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ from gplens.paths.averaging import Background
 from gplens.paths.integrand import Question, Rule
 
 OF_SAMPLES = 1e-3
-"""The tolerance of channels on paths that switch categories, if psi is a sum over samples with kinks: they are not
-known on the segments of (11.1a). The attributions themselves, and the sums of their channels, are as exact as asked."""
+"""The tolerance of channels on paths that switch categories, if psi is a sum over samples with kinks, whose places
+on the segments of (11.1a) are not known. Attributions, and the sums of their channels, keep the user's tolerance."""
 
 
 def check_channels(question: Question) -> None:
@@ -41,11 +41,11 @@ def channels_of_paths(
     background: Background,
     values: Float[Tensor, "b o d"],
 ) -> Channels:
-    """All channels but the last by the rule and the tolerance of the values; the last is what remains of them.
+    """All channels but the last by the rule and the tolerance of the values; the last is the remainder of the values.
 
-    It costs as much again as the attributions themselves, and somewhat more: a channel alone adds up to nothing that
-    is known, so that refinement goes by the difference of two rules alone. Nothing is computed if the target does not
-    depend on the variance, or on nothing else.
+    This takes somewhat longer than the attributions: what a single channel should add up to is not known, so that
+    refinement has to rely on the difference of two rules. Nothing is integrated if the target depends on the mean
+    alone or on the variance alone.
     """
     parts, outputs = question.expectation.channels(question.process.latents), len(question.outputs)
     whole = _whole_channel(question, parts, x)
@@ -66,7 +66,7 @@ def channels_of_paths(
 
 
 def _whole_channel(question: Question, parts: tuple[Channel, ...], x: Float[Tensor, "b d"]) -> int | None:
-    """The channel that has all of the attributions, since psi does not depend on anything else; None if several do."""
+    """The only channel that psi depends on, which then holds all attributions; None if there are several."""
     if len(x) == 0:
         return 0
     jet = question.expectation.jet(question.process.along(Line.at(x[:1])), question.outputs)

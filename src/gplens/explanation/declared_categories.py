@@ -11,7 +11,7 @@ from gplens.explanation.selection import group_columns
 
 EXAMPLE = '["colour"], {"colour": {0: "red", 1: "blue"}} or {"colour": ["colour_red", "colour_blue"]}'
 SEPARATORS = "_=: "
-"""Between the name of a category and that of a level, in the name of a column."""
+"""The characters that may separate category and level in the name of a one-hot column."""
 
 Categories = Mapping[str, Sequence[str] | Mapping[Any, str]] | Sequence[str]
 
@@ -20,7 +20,7 @@ def declared_blocks(names: tuple[str, ...], categories: Any) -> list[list[int]]:
     """The columns of each declared category.
 
     Raises:
-        ValueError, TypeError: it is neither names of columns, nor names of codes or columns for each category.
+        ValueError, TypeError: if `categories` is neither a list of columns nor a mapping to codes or columns.
     """
     if categories is None:
         return []
@@ -50,12 +50,12 @@ def with_blocks(groups: Any, categories: Any) -> Any:
 def category_texts(
     features: tuple[str, ...], names: tuple[str, ...], categories: Any, rows: Float[Tensor, "b d"]
 ) -> EntryTexts | None:
-    """What is printed for the categories of rows, by the features of an explanation; None if no category has names.
+    """The texts printed for the categories of rows, by feature of an explanation; None if no category has names.
 
-    A code has the name that was given for it, a block the name of its largest column, without that of the block.
+    A code is printed as the name given for it, a block as the name of its largest column without the block's name.
 
     Raises:
-        ValueError: a code without a name.
+        ValueError: if a code has no name.
     """
     if not isinstance(categories, Mapping):
         return None

@@ -1,4 +1,4 @@
-"""Explanations as frames and as shap's explanations. narwhals and shap are loaded when they are asked for."""
+"""Explanations as frames and as shap's explanations. narwhals and shap are imported on first use."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def to_frame(explanation: Explanation, level: float) -> Any:
-    """Long form, a row for each input, output and feature, in the library that the inputs came in; else in pandas."""
+    """Long form, a row for each input, output and feature, as a frame of the library of the inputs, or of pandas."""
     frame = frame_of(_columns(explanation, level), explanation.frame_backend)
     if explanation.labels.rows is not None and explanation.frame_backend in (None, "pandas"):
         frame.index = [explanation.labels.rows[i] for i in frame["row"]]
@@ -23,7 +23,7 @@ def to_frame(explanation: Explanation, level: float) -> Any:
 
 
 def frame_of(columns: dict[str, Any], backend: str | None) -> Any:
-    """Columns as a frame of a library; of pandas if None."""
+    """Columns as a frame of the given library; of pandas if None."""
     import narwhals
 
     library: Any = backend or "pandas"
@@ -90,7 +90,7 @@ def to_shap(explanation: Explanation, level: float) -> "shap.Explanation":
 
 
 def _display(e: Explanation) -> NDArray[Any] | None:
-    """The inputs with texts in the place of numbers; None if there are no texts."""
+    """The inputs, with texts in place of numbers that have one; None if no input has a text."""
     if e.labels.inputs is None:
         return None
     display = e.inputs.numpy().astype(object)

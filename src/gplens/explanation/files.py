@@ -19,20 +19,20 @@ from gplens.explanation.support import Support
 
 FORMAT = "gplens explanation"
 VERSION = 4
-"""Version 1 has no checksum. Its files are read, with a warning. Version 2 knows of the support only where it is, and
-nothing of weights and deviations over a background; version 3 nothing of channels."""
+"""Files of all versions are read. Version 1 has no checksum, and its files are read with a warning. Version 2 lacks
+parts of the support and the weights and deviations of a background; version 3 lacks channels."""
 OF_SPREAD = {"std": "std", "std_error": "std_error", "covariance": "covariance", "draws": "draws"}
 OF_SPREAD |= {"spread_error": "error", "spread_converged": "converged"}
-"""Names of the spread's tensors in a file, and in the spread."""
+"""Names of the tensors of the spread in a file, and their fields in the spread."""
 OF_SUPPORT = {"support": "along", "support_prior_part": "prior_part", "support_data_part": "data_part"}
 OF_SUPPORT |= {"support_distance": "distance", "support_baseline_std": "baseline_std"}
-"""The same for the support."""
+"""Names of the tensors of the support in a file, and their fields in the support."""
 CODES = {"inputs": "input_codes", "baseline": "baseline_codes"}
 """Names of the codes of labels in a file, by their part of the labels."""
 
 
 def save(explanation: Explanation, path: Path) -> None:
-    """A crash leaves the old file or the new one."""
+    """Write the file atomically: after a crash there is the old file or the new one."""
     spread, labels = explanation.spread, explanation.labels
     texts: dict[str, EntryTexts | None] = {name: getattr(labels, part) for part, name in CODES.items()}
     header = {
@@ -63,7 +63,7 @@ def save(explanation: Explanation, path: Path) -> None:
 
 
 def load(path: Path) -> Explanation:
-    """Read, after checking that the file is whole, an explanation, and not newer than this version."""
+    """Read a file, after checking that it is complete, holds an explanation, and is not newer than this version."""
     expected = "expected a file that Explanation.save wrote, got"
     if path.is_dir():
         raise IsADirectoryError(
@@ -87,7 +87,7 @@ def load(path: Path) -> Explanation:
 
 
 def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanation:
-    """The parts of a file put together, after a check that all are there and of the right kind and shape."""
+    """An Explanation from the parts of a file, after checking that all are there, with the right types and shapes."""
     of_spread = {field: tensors.pop(name) for name, field in OF_SPREAD.items() if name in tensors}
     support: dict[str, Any] = {field: tensors.pop(name) for name, field in OF_SUPPORT.items() if name in tensors}
     try:
@@ -118,7 +118,7 @@ def _explanation(header: dict[str, Any], tensors: dict[str, Tensor]) -> Explanat
 
 
 def _read_channels(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """The parts of the channels, whose tensor is taken out of the others; none in files without."""
+    """The parts of the channels, whose tensor is removed from the tensors; none in files without channels."""
     if header.get("channels") is None:
         return {}
     parts = {"names": tuple(header["channels"]), "values_by_name": tensors.pop("channels")}
@@ -129,7 +129,7 @@ def _read_channels(header: dict[str, Any], tensors: dict[str, Tensor]) -> dict[s
 
 
 def _read_labels(header: dict[str, Any], tensors: dict[str, Tensor]) -> Labels:
-    """The labels, whose codes are taken out of the tensors. Files without any have none."""
+    """The labels, whose codes are removed from the tensors; empty labels for files without them."""
     rows, words = header.get("row_names"), header.get("words") or {}
     parts: dict[str, Any] = {"rows": None if rows is None else tuple(rows)}
     for part, name in CODES.items():
@@ -142,7 +142,7 @@ def _read_labels(header: dict[str, Any], tensors: dict[str, Tensor]) -> Labels:
 
 
 def _check_parts(kind: type[Any], parts: dict[str, Any]) -> None:
-    """The parts are those of a dataclass, and each is of the type of its field."""
+    """Check that the parts are the fields of a dataclass, and that each has the type of its field."""
     required = {field.name for field in fields(kind) if field.default is MISSING}
     types = _types(kind, parts)
     if names := sorted(parts.keys() - types.keys() | required - parts.keys()):
@@ -153,12 +153,12 @@ def _check_parts(kind: type[Any], parts: dict[str, Any]) -> None:
 
 
 def _types(kind: type[Any], parts: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Each part with the type of its field in a dataclass."""
+    """Pairs of each part and the type of its field in a dataclass."""
     return {field.name: (parts[field.name], field.type) for field in fields(kind) if field.name in parts}
 
 
 def _is(part: Any, kind: Any) -> bool:
-    """isinstance for unions and tuples too."""
+    """isinstance that also takes unions and tuples."""
     if isinstance(kind, UnionType):
         return any(_is(part, member) for member in get_args(kind))
     if get_origin(kind) is tuple:
@@ -167,7 +167,7 @@ def _is(part: Any, kind: Any) -> bool:
 
 
 def _check_shapes(types: dict[str, tuple[Any, Any]]) -> None:
-    """Tensors whose axes have the lengths that the same letters have in the others."""
+    """Check that axes with the same letter have the same length in all tensors."""
     with jaxtyped("context"):
         for name, (part, kind) in types.items():
             if isinstance(part, Tensor) and not isinstance(part, kind):
@@ -179,7 +179,7 @@ def _shown(part: Any) -> str:
 
 
 def _check_lengths(parts: dict[str, Any]) -> None:
-    """Lengths that the axes do not give."""
+    """Check the lengths that do not follow from axes of tensors."""
     values, axes = parts["values"], [parts["output_names"], parts["feature_names"]]
     named = tuple(len(names) for names in axes if names is not None)
     if values.shape[1:] != named:

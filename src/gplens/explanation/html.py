@@ -23,7 +23,7 @@ def describe_html(explanation: Explanation) -> str:
 
 
 def _table(e: Explanation, row: int) -> Table:
-    """The largest attributions of an input, and the sum of the others, of its largest output."""
+    """The largest attributions of an input and the sum of the remaining ones, for the output with the largest value."""
     j = output_of(e, None, row)
     shown = marks(e, j, [row], split(by_size(of_output(e.values, j)[row : row + 1]), FEATURES), LEVEL)
     values = shown.values[0].tolist()

@@ -1,4 +1,4 @@
-"""What is left of an explanation that was interrupted."""
+"""The exception after Ctrl-C, with the finished part of the explanation."""
 
 from typing import final
 
@@ -7,10 +7,10 @@ from gplens.explanation.result import Explanation
 
 @final
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or the stop button of a notebook, during `gplens.explain`: the finished inputs are `explanation`.
+    """Raised after Ctrl-C, or the stop button of a notebook, in `gplens.explain`, with the explanation so far.
 
-    It is a KeyboardInterrupt, so that programs end as they would otherwise. At a prompt or in a notebook, where the
-    exception was shown, `sys.last_value.explanation` has what was done.
+    It is a KeyboardInterrupt, so that a program ends as after any Ctrl-C. At a prompt or in a notebook, after the
+    exception was shown, `sys.last_value.explanation` has the finished inputs.
 
     Example:
         >>> try:
@@ -22,7 +22,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     explanation: Explanation
-    """Of the first inputs, complete in every part."""
+    """The explanation of the first inputs, complete in every part."""
 
     def __init__(self, explanation: Explanation, inputs: int) -> None:
         self.explanation = explanation

@@ -1,4 +1,4 @@
-"""An explanation of the inputs of a model as one of the columns of the table that they encode."""
+"""From an explanation of a model's inputs to one of the columns of the table that the inputs encode."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,14 +26,14 @@ def in_columns(
     original: OriginalRows,
     baselines: Float[Tensor, "s e"],
 ) -> Explanation:
-    """Attributions of the inputs of one column added up; inputs and baseline as in the table.
+    """Add up the attributions of the inputs of each column, and show inputs and baseline as in the table.
 
     Args:
-        explanation: of the inputs of the model.
-        encoder: what made them from the columns of the table.
-        names: what the columns are called.
-        original: the rows that are explained.
-        baselines: in the inputs of the model; one for all rows, one for each row, or a background.
+        explanation: the explanation of the inputs of the model.
+        encoder: the encoder from columns of the table to inputs of the model.
+        names: the names of the columns.
+        original: the explained rows of the table.
+        baselines: baselines in the inputs of the model; one for all rows, one for each row, or a background.
     """
     e, shape = explanation, original.numbers.shape
     blocks = {name: list(block) for name, block in zip(names, encoder.blocks, strict=True)}

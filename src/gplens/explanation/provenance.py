@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import final
 
 VERSION = version("gplens")
-"""Of the installed package. It is read here once, since that takes as long as a small explanation."""
+"""The version of the installed package, read on import because reading it takes as long as a small explanation."""
 
 
 @final
@@ -19,22 +19,26 @@ class Provenance:
     """
 
     model: str
+    """The class of the explained model."""
     likelihood: str | None
+    """What was passed or read, as text; None if there was none."""
     target: str
+    """What was explained, as text; `baseline` and `rule` likewise."""
     baseline: str
     rule: str
     tolerance: float
+    """The relative error that was asked for."""
     gradients: str
-    """'closed form', or 'autograd' if some kernel has no formula."""
+    """'closed form', or 'autograd' if the gradient of some kernel has no formula."""
     notes: tuple[str, ...]
-    """What the adapter did, and how close it is to the model's own prediction."""
+    """What the adapter did, and how close its predictions are to the model's."""
     version: str
-    """Of gplens."""
+    """The version of gplens."""
     output: str | None = None
-    """What the single output of a model is, if the model names it: "P(y = class 1)"."""
+    """The name of the only output of a model, if the model gives one: "P(y = class 1)"."""
     path: str | None = None
-    """What paths are straight in, if that is not the features themselves."""
+    """The coordinates in which paths are straight, if these are not the features."""
     remark: str | None = None
-    """How gradients were computed, if that is to be said beside the result."""
+    """A remark on how gradients were computed, to be shown with the result."""
     acquisition: bool = False
     """Whether the target is an acquisition function, which has no error bars."""

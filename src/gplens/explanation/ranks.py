@@ -25,19 +25,36 @@ class RankProbabilities:
     """
 
     values: Float[Tensor, "b *c d d"]
-    """At [..., k, r]; r = 0 is the largest. Rows and columns add up to one."""
+    """The probability of feature k and rank r at [..., k, r]; r = 0 is the largest. Rows and columns add up to one."""
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...] | None
     error: float
-    """The largest standard error: that of counted draws, or of the quasi Monte Carlo behind an exact Gaussian."""
+    """The largest standard error of the probabilities, which are counted in draws or in quasi Monte Carlo points."""
     frame_backend: str | None = None
+    """The library in which `to_frame` answers, as that of the explanation; names are the explanation's too."""
 
     def among_first(self, k: int) -> Float[Tensor, "b *c d"]:
-        """The probability that a feature is among the first k."""
+        """The probability that a feature is among the first k.
+
+        Args:
+            k: a whole number from 1 to the number of features.
+
+        Raises:
+            ValueError: if it is not.
+
+        Example:
+            >>> explanation.rank_probabilities().among_first(2).round().tolist()
+            [[1.0, 1.0], [1.0, 1.0]]
+        """
         return self.values[..., : checked_count(k, len(self.feature_names))].sum(-1)
 
     def to_frame(self) -> Any:
-        """A frame with a row for each input, output, feature and rank, which counts from 1."""
+        """A frame with a row for each input, output, feature and rank. Ranks are counted from 1.
+
+        Example:
+            >>> list(explanation.rank_probabilities().to_frame())
+            ['row', 'feature', 'rank', 'probability']
+        """
         from gplens.explanation.export import frame_of
 
         shape = self.values.shape if self.output_names is not None else self.values[:, None].shape
@@ -52,7 +69,7 @@ class RankProbabilities:
         return frame_of(columns, self.frame_backend)
 
     def __repr__(self) -> str:
-        """A table of the first input, and of its first output."""
+        """A table for the first input and its first output."""
         b, outputs = len(self.values), self.output_names
         of_outputs = "" if outputs is None else f", {len(outputs)} outputs"
         head = (
@@ -73,7 +90,7 @@ class RankProbabilities:
 
 
 def checked_count(k: Any, features: int) -> int:
-    """A number of first places."""
+    """Check k, a number of first ranks."""
     count = as_int(k)
     if count is None or not 1 <= count <= features:
         raise ValueError(f"expected a whole number k from 1 to {features}, the number of features, got {k!r}.")

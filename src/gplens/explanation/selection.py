@@ -1,4 +1,4 @@
-"""Inputs by their numbers, outputs by their number or name, and groups of features by their names."""
+"""Selection of inputs by index, of outputs by index or name, and of groups of features by name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
@@ -14,7 +14,7 @@ Outputs = SupportsIndex | str | Sequence[SupportsIndex | str]
 
 
 def row_indices(rows: Any, count: int) -> Int[Tensor, " r"]:
-    """The positions of the inputs that a number, a slice, several numbers or a mask ask for, of `count` inputs."""
+    """The positions that an index, a slice, a list of indices or a mask selects among `count` inputs."""
     if isinstance(rows, slice):
         try:
             chosen = range(count)[rows]
@@ -36,7 +36,7 @@ def row_indices(rows: Any, count: int) -> Int[Tensor, " r"]:
 
 
 def _positions(rows: Any) -> np.ndarray:
-    """Several numbers, or a mask, as an array with one axis."""
+    """A list of indices, or a mask, as an array with one axis."""
     entries = rows.detach().cpu().numpy() if isinstance(rows, Tensor) else rows
     mixed = isinstance(rows, list) and len({isinstance(entry, bool | np.bool_) for entry in rows}) > 1
     try:
@@ -54,7 +54,7 @@ def _positions(rows: Any) -> np.ndarray:
 
 
 def output_index(names: tuple[str, ...], output: Any) -> int:
-    """The position of an output that is given by its number or its name."""
+    """The position of an output that is given by index or name."""
     positions = {name: i for i, name in enumerate(names)}
     i = positions.get(output) if isinstance(output, str) else as_int(output)
     if i is None or not 0 <= i < len(names):
@@ -63,7 +63,7 @@ def output_index(names: tuple[str, ...], output: Any) -> int:
 
 
 def output_indices(names: tuple[str, ...], outputs: Any) -> tuple[int, ...]:
-    """The positions of the outputs asked for."""
+    """The positions of the requested outputs."""
     single = isinstance(outputs, str) or not isinstance(outputs, Iterable) or getattr(outputs, "ndim", 1) == 0
     chosen = tuple(output_index(names, output) for output in ([outputs] if single else outputs))
     if not chosen or len(set(chosen)) < len(chosen):
@@ -114,7 +114,7 @@ def sum_groups(values: Float[Tensor, "*b d"], columns: Mapping[str, list[int]]) 
 
 
 def single_members(values: Float[Tensor, "*b d"], columns: Mapping[str, list[int]]) -> Float[Tensor, "*b g"]:
-    """The value of the feature of a group that has one; NaN for a group of several."""
+    """The value of the feature of a group with one feature; NaN for a group of several."""
     several = values.new_full(values.shape[:-1], torch.nan)
     return torch.stack([values[..., group[0]] if len(group) == 1 else several for group in columns.values()], dim=-1)
 
@@ -124,5 +124,5 @@ def if_known(
     values: Tensor | None,
     columns: Mapping[str, list[int]],
 ) -> Tensor | None:
-    """`sum_groups` or `single_members` of a part that an explanation may lack."""
+    """`sum_groups` or `single_members` of a part that is None in some explanations."""
     return None if values is None else of_groups(values, columns)

@@ -1,4 +1,4 @@
-"""What becomes of an explanation: its text, its table in a notebook, its picture, frames and files."""
+"""The forms of an explanation: text, a table in a notebook, a picture, frames and files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,18 +9,22 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """The part of `Explanation` that people look at and pass on. Each form has a file of its own, loaded when used."""
+    """The methods of `Explanation` that show and export it. Each form is a module, which is imported on first use."""
 
     def plot(self: Any, *, level: float = 0.9, unit: str = "", ax: "Axes | None" = None) -> "Axes":
-        """A picture of what the explanation holds: one of `gplens.plots`, which has more of them, with more options.
+        """Draw the explanation with the plot of `gplens.plots` that fits it; the plots there have more options.
 
         One input is drawn as a waterfall (pixels as a heat map, a variance by `uncertainty`), several as a beeswarm, or
         as bars if there are several outputs. A notebook shows the axes that are returned.
 
         Args:
-            level: the probability of the intervals, where the explanation has any.
-            unit: of the prediction, for the axis.
-            ax: Matplotlib's axes to draw on; those of a new figure if None.
+            level: the probability of the intervals, if the explanation has any.
+            unit: the unit of the prediction, for the axis.
+            ax: the Matplotlib axes to draw on; a new figure if None.
+
+        Example:
+            >>> explanation[0].plot(unit="litres").get_xlabel()
+            'prediction (litres)'
         """
         from gplens.plots import draw
 
@@ -39,8 +43,22 @@ class Shown:
     ) -> Path:
         """Write one HTML file with a report and, for many models, a live what-if; it needs no server and no network.
 
-        `model` is the one that was explained, `data` a table whose ranges and histograms stand behind the sliders,
-        `targets` what was observed. `gplens.page.write` has all options, and docs/PAGE.md says what the page shows.
+        `gplens.page.write` has all options, and docs/PAGE.md describes the page.
+
+        Args:
+            path: the file to write; one that exists is replaced.
+            model, likelihood: those that were explained, for the what-if.
+            data: a table whose ranges and histograms stand behind the sliders.
+            targets: what was observed, one for each input.
+            title: of the page.
+            level: the probability of the intervals.
+
+        Example:
+            >>> from pathlib import Path
+            >>> link = gplens.links.Identity()
+            >>> page = explanation.to_page(Path(tempfile.mkdtemp()) / "page.html", model=gp, likelihood=link, data=X)
+            >>> page.read_text()[:15].lower()
+            '<!doctype html>'
         """
         from gplens.page import write
 
@@ -58,26 +76,48 @@ class Shown:
         return describe_html(self)
 
     def to_frame(self: Any, *, level: float = 0.9) -> Any:
-        """A frame with a row for each input, output and feature, of the library of the inputs' frame, or of pandas.
+        """A frame with a row for each input, output and feature, of the same library as the input frame, or of pandas.
 
-        Where the posterior of the attributions is known, `lower` and `upper` are the ends of the central interval of
-        probability `level`, and `probability_positive` is that of an attribution above zero.
+        If the posterior of the attributions is known, `lower` and `upper` are the ends of the central interval of
+        probability `level`, and `probability_positive` is the probability of an attribution above zero.
+
+        Example:
+            >>> explanation.to_frame().shape[0]  # two inputs with two features each
+            4
         """
         from gplens.explanation.export import to_frame
 
         return to_frame(self, level)
 
     def to_shap(self: Any, *, level: float = 0.9) -> "shap.Explanation":
-        """For shap's plots: values, base values, data and names.
+        """A shap.Explanation for shap's plots: values, base values, data and names.
 
-        With draws or Gaussian error bars also the bounds of the central interval of posterior probability `level`.
+        With draws or Gaussian error bars, also the bounds of the central interval of posterior probability `level`.
+
+        Raises:
+            ImportError: if shap is not installed.
+
+        Example:
+            >>> explanation.to_shap().values.shape
+            (2, 2)
         """
         from gplens.explanation.export import to_shap
 
         return to_shap(self, level)
 
     def save(self: Any, path: str | Path) -> None:
-        """Write to one file (safetensors with a readable JSON header), atomically."""
+        """Write to one file (safetensors with a readable JSON header), atomically.
+
+        Args:
+            path: the file to write; one that exists is replaced.
+
+        Example:
+            >>> from pathlib import Path
+            >>> file = Path(tempfile.mkdtemp()) / "january.gplens"
+            >>> explanation.save(file)
+            >>> bool((gplens.Explanation.load(file).values == explanation.values).all())
+            True
+        """
         from gplens.explanation.files import save
 
         save(self, Path(path))

@@ -9,11 +9,11 @@ from torch import Tensor
 from gplens.expectations.softmax.sampled import sobol_normals
 
 SINGULAR = 1e-13
-"""1 - correlation^2 of two attributions below this is rounding: both are functions of one standard normal."""
+"""If 1 - correlation^2 of two attributions is smaller, it is rounding: both are functions of one standard normal."""
 REPLICATES, POINTS = 8, 4096
-"""Scramblings of a Sobol sequence behind the probabilities of ranks, and the points of each."""
+"""The number of scramblings of a Sobol sequence for the probabilities of ranks, and the points of each."""
 CHUNK = 2_000_000
-"""Numbers in the draws that are sorted at once."""
+"""The most numbers in the draws that are sorted at once."""
 
 Numbers = Float[Tensor, "*n"]
 
@@ -21,7 +21,7 @@ Numbers = Float[Tensor, "*n"]
 def probability_larger(values: Float[Tensor, "*n 2"], covariance: Float[Tensor, "*n 2 2"]) -> Numbers:
     """P(|a| > |b|) for Gaussian a and b with these means and covariances, to rounding  (5.23).
 
-    |a| > |b| where a - b and a + b have the same sign: two orthants of a bivariate normal distribution, by Owen's T.
+    |a| > |b| if a - b and a + b have the same sign: two orthants of a bivariate normal distribution, by Owen's T.
     """
     (a, b), (A, B, C) = values.unbind(-1), (covariance[..., i, j] for i, j in ((0, 0), (1, 1), (0, 1)))
     u, v = a - b, a + b
@@ -40,7 +40,7 @@ def probability_larger(values: Float[Tensor, "*n 2"], covariance: Float[Tensor, 
 
 def _owens_t(h: Numbers, numerator: Numbers, root: Numbers) -> Numbers:
     """T(h, numerator / (h root)); the sign of the quotient is that of the numerator where h = 0."""
-    from scipy.special import owens_t  # when it is needed: `import gplens` loads no scipy
+    from scipy.special import owens_t  # imported on first use: `import gplens` loads no scipy
 
     slope = numerator / (torch.where(h == 0, 1.0, h) * root)
     slope = torch.where(h == 0, numerator.sign() * torch.inf, slope).nan_to_num(nan=0.0, posinf=1e300, neginf=-1e300)
@@ -48,7 +48,7 @@ def _owens_t(h: Numbers, numerator: Numbers, root: Numbers) -> Numbers:
 
 
 def _on_a_line(a: Numbers, b: Numbers, A: Numbers, B: Numbers, C: Numbers) -> Numbers:
-    """The same for a + s z and b + t z with one standard normal z: intervals of z instead of orthants."""
+    """P(|a + s z| > |b + t z|) for one standard normal z: intervals of z instead of orthants."""
     s, t, total = A.sqrt(), torch.where(C < 0, -1.0, 1.0) * B.sqrt(), torch.zeros_like(a)
     for sign in (1, -1):
         low_u, high_u = _positive(sign * (a - b), sign * (s - t))

@@ -1,4 +1,4 @@
-"""The posterior distribution of attributions: deviations, covariances, draws, and what follows from them (MATH 5)."""
+"""The posterior distribution of attributions: deviations, covariances, draws, intervals, probabilities (MATH 5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,7 +19,7 @@ ASK_FOR_DRAWS = "Pass explain(uncertainty=True) or explain(uncertainty=gplens.Sa
 @final
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How sure the model is of each attribution.
+    """The posterior distribution of the attributions.
 
     Example:
         >>> spread = explanation.spread
@@ -28,29 +28,29 @@ class Spread:
     """
 
     std: Float[Tensor, "b *c d"] | None
-    """Posterior standard deviation of every attribution; None for a contrast whose spread is not known."""
+    """Posterior standard deviation of every attribution; None for a contrast whose deviation is not known."""
     std_error: Float[Tensor, "b *c d"] | None = None
     """Monte Carlo error of std; None if std is exact."""
     error: Float[Tensor, "b *c d"] | None = None
     """Estimated quadrature error of std; None if there is no estimate."""
     covariance: Float[Tensor, "b *c d d"] | None = None
-    """Posterior covariance of the attributions of an output; None unless asked for, and beside draws if float64 cannot
-    hold the squares of the deviations."""
+    """Posterior covariance of the attributions of an output; None unless requested. With draws, also None if float64
+    cannot hold the squares of the deviations."""
     draws: Float[Tensor, "b draws *c d"] | None = None
-    """Posterior draws of the attributions; None unless asked for."""
+    """Posterior draws of the attributions; None unless requested."""
     joint_draws: bool = True
-    """Whether the attributions of a draw belong together, rather than each being drawn on its own."""
+    """Whether the attributions of a draw are drawn jointly, rather than each on its own."""
     across_rows: bool = False
-    """Whether the draws of different inputs belong together: draw s of all inputs is of one posterior function."""
+    """Whether draws are joint over inputs: draw s of every input is of the same posterior function."""
     gaussian: bool = False
-    """Whether the attributions are exactly Gaussian: those of a latent function, or through the identity link."""
+    """Whether the attributions are exactly Gaussian, as for a latent function or an identity link."""
     converged: Bool[Tensor, " b"] | None = None
-    """Whether deviations and covariances met their tolerance, apart from their Monte Carlo error; that of the values is
+    """Whether deviations and covariances met their tolerance, apart from their Monte Carlo error. For the values, see
     `Explanation.converged`."""
 
     @property
     def has_interval(self) -> bool:
-        """Whether `interval` has an answer."""
+        """Whether `interval` can be computed."""
         return self.draws is not None or (self.gaussian and self.std is not None)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -59,16 +59,16 @@ class Spread:
         return {name: value for name, value in named.items() if isinstance(value, Tensor)}
 
     def rows(self, index: Any) -> "Spread":
-        """That of some of the inputs."""
+        """The spread of some of the inputs."""
         return replace(self, **{name: tensor[index] for name, tensor in self.tensors().items()})
 
     def squeezed(self) -> "Spread":
-        """Without the axis of outputs, of which there is one."""
+        """The spread without the axis of outputs, if there is only one output."""
         axes = {name: 2 if name == "draws" else 1 for name in self.tensors() if name != "converged"}
         return replace(self, **{name: self.tensors()[name].squeeze(axis) for name, axis in axes.items()})
 
     def group(self, columns: Sequence[list[int]]) -> "Spread":
-        """That of sums over groups of features, from covariances or joint draws; deviations do not add up."""
+        """The spread of sums over groups of features, from covariances or joint draws; deviations do not add up."""
         if self.std is None and self.draws is None:
             return self
         if all(len(group) == 1 for group in columns):
@@ -88,7 +88,7 @@ class Spread:
         return replace(self, **summed, std=std, std_error=None, error=self._error_of_groups(columns, std))
 
     def _error_of_groups(self, columns: Sequence[list[int]], std: Values) -> Values | None:
-        """An error e_k of each deviation s_k changes the covariance of k and l by no more than e_k s_l + e_l s_k."""
+        """Errors of summed deviations: an error e_k of each s_k changes Cov(k, l) by at most e_k s_l + e_l s_k."""
         if self.error is None or self.std is None:
             return None
         parts = [(self.error[..., group].sum(-1), self.std[..., group].sum(-1)) for group in columns]
@@ -108,14 +108,14 @@ class Spread:
         return {"covariance": covariance, "draws": None if self.draws is None else self.draws @ add}
 
     def contrast(self, i: int, j: int) -> "Spread | None":
-        """That of output i less output j, from joint draws; None without them."""
+        """The spread of output i minus output j, from joint draws; None without them."""
         if self.draws is None or not self.joint_draws:
             return None
         draws = self.draws[:, :, i] - self.draws[:, :, j]
         return replace(self, error=None, covariance=None, draws=draws, gaussian=False, **_deviations(draws))
 
     def interval(self, values: Values, level: float) -> tuple[Values, Values]:
-        """The central interval of posterior probability `level`: quantiles of draws, or of a Gaussian that is exact."""
+        """The central interval of posterior probability `level`, from quantiles of draws or of an exact Gaussian."""
         probability = as_float(level)
         if probability is None or not 0 < probability < 1:
             raise ValueError(f"expected a level between 0 and 1, such as 0.9, got {level!r}.")

@@ -13,17 +13,17 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 BLANK = "0" * 64
-"""What stands in the place of the checksum while the checksum is computed."""
+"""The placeholder for the checksum while the checksum is computed."""
 FIELD = re.compile(rb'"checksum": ?"([0-9a-f]{64})"')
-"""The checksum in JSON. Inside a text of the same JSON its quotes would be escaped, so it is found in one place."""
+"""The checksum field in JSON. Within a JSON text its quotes would be escaped, so that it occurs only once."""
 
 
 class DamageError(ValueError):
-    """What is wrong with the content of a file, as the end of a sentence that names the file."""
+    """The content of a file is damaged. The message ends a sentence that names the file."""
 
 
 def with_checksum(content: bytes) -> bytes:
-    """The content with its SHA-256 in the place of the field `"checksum": BLANK`, which it must have."""
+    """The content, with its SHA-256 written into its field `"checksum": BLANK`."""
     field = FIELD.search(content)
     assert field is not None
     start, end = field.span(1)
@@ -31,7 +31,7 @@ def with_checksum(content: bytes) -> bytes:
 
 
 def checksum_holds(content: bytes) -> bool | None:
-    """Whether the content is what `with_checksum` returned, to the last bit; None if it has no checksum."""
+    """Whether the content is unchanged since `with_checksum`; None if it has no checksum."""
     field = FIELD.search(content)
     return None if field is None else field[1] == _digest(content, *field.span(1))
 
@@ -54,10 +54,10 @@ def unpack(content: bytes, kind: str, version: int) -> tuple[dict[str, Any], dic
     """The header and tensors that `pack` was given.
 
     Args:
-        content: of a file.
-        kind: the entry "format" that its header must have.
-        version: the entry "format_version" of the files that this version of gplens writes. Those of version 1 have
-            no checksum.
+        content: the content of a file.
+        kind: the entry "format" that the header must have.
+        version: the entry "format_version" of files that this version of gplens writes. Files of version 1 have no
+            checksum.
 
     Raises:
         DamageError: the content is damaged, of another kind, or of a newer version.
@@ -79,7 +79,7 @@ def unpack(content: bytes, kind: str, version: int) -> tuple[dict[str, Any], dic
 
 
 def check_version(header: dict[str, Any], version: int, *, has_checksum: bool) -> None:
-    """Raise a DamageError for a newer version, for one that is no number, and for one that has lost its checksum."""
+    """Raise a DamageError if the version is newer or not a number, or if the checksum is missing."""
     got = header.get("format_version")
     if not isinstance(got, int) or isinstance(got, bool) or got < 1:
         raise DamageError(f"whose format_version is {got!r}: it is damaged")
@@ -90,7 +90,7 @@ def check_version(header: dict[str, Any], version: int, *, has_checksum: bool) -
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one: beside the target, flushed, then renamed."""
+    """Write a file atomically: to a temporary file in the same folder, which is flushed and then renamed."""
     if path.is_dir():
         raise IsADirectoryError(f"expected the name of a file, got {path}, which is a folder. Add a file name to it.")
     if not path.parent.is_dir():

@@ -27,9 +27,9 @@ class SupportWarning(UserWarning):
 @final
 @dataclass(frozen=True, eq=False)
 class Support:
-    """1 - v/k along each path (1.15): 1 where the data determine the latent function, 0 where it is the prior's.
+    """1 - v/k along each path (1.15): 1 where the data determine the latent function, 0 where only the prior does.
 
-    Of several latent functions the least; the average over a background.
+    The smallest value of several latent functions; for a background, the average over its rows.
 
     Example:
         >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Identity(), support=True)
@@ -40,28 +40,28 @@ class Support:
     """
 
     along: Float[Tensor, "b p"]
-    """At evenly spaced points of each path, from the baseline, t = 0, to the input, t = 1."""
+    """The support at evenly spaced points of each path, from the baseline (t = 0) to the input (t = 1)."""
     prior_part: Float[Tensor, "b *c d"] | None = None
-    """The part of each attribution that is collected where the support is below 1/2 (4.13), in units of the prediction;
-    None if it is not known."""
+    """The part of each attribution from the places where the support is below 1/2 (4.13), in units of the prediction;
+    None if unknown."""
     data_part: Float[Tensor, "b *c d"] | None = None
-    """The rest of each attribution."""
+    """The remaining part of each attribution, from the places where the support is at least 1/2."""
     distance: Float[Tensor, " b"] | None = None
-    """The distance of the baseline to the nearest support point, in lengthscales (1.16); None if it is not known."""
+    """The distance of the baseline to the nearest support point, in lengthscales (1.16); None if unknown."""
     baseline_std: Float[Tensor, "b *c"] | None = None
-    """The posterior standard deviation of the prediction at the baseline; None if it is not known."""
+    """The posterior standard deviation of the prediction at the baseline; None if unknown."""
 
     def __len__(self) -> int:
         return len(self.along)
 
     @property
     def minimum(self) -> Float[Tensor, " b"]:
-        """The least support on each path."""
+        """The smallest support on each path."""
         return self.along.amin(1)
 
     @property
     def place(self) -> Float[Tensor, " b"]:
-        """Where it is: t from 0, the baseline, to 1, the input."""
+        """The place t of the smallest support, from 0 (baseline) to 1 (input)."""
         return self.along.argmin(1).to(self.along.dtype) / (self.along.shape[1] - 1)
 
     @property
@@ -73,43 +73,43 @@ class Support:
 
     @property
     def total_prior_share(self) -> Float[Tensor, "b *c"] | None:
-        """The same of all attributions of an input together: sums of sizes over the features."""
+        """The share of the prior part in all attributions of an input: (4.14) with sizes summed over the features."""
         if self.prior_part is None or self.data_part is None:
             return None
         prior = self.prior_part.abs().sum(-1)
         return quotient(prior, prior + self.data_part.abs().sum(-1))
 
     def squeezed(self) -> "Support":
-        """Without the axis of a single output."""
+        """The support without the axis of outputs, if there is only one output."""
         by_output = {name: getattr(self, name) for name in ("prior_part", "data_part", "baseline_std")}
         return replace(self, **{name: None if part is None else part[:, 0] for name, part in by_output.items()})
 
     def tensors(self) -> dict[str, Tensor]:
-        """The fields that are known, by name."""
+        """The fields that are not None, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
     def rows(self, rows: Int[Tensor, " r"]) -> "Support":
-        """That of some of the inputs."""
+        """The support of some of the inputs."""
         chosen: dict[str, Any] = {name: tensor[rows] for name, tensor in self.tensors().items()}
         return replace(self, **chosen)
 
     def group(self, columns: Mapping[str, list[int]]) -> "Support":
-        """Parts of attributions of groups of features, added up."""
+        """The support, with the parts of attributions added up over groups of features."""
         if self.prior_part is None or self.data_part is None:
             return self
         prior, data = (sum_groups(part, columns) for part in (self.prior_part, self.data_part))
         return replace(self, prior_part=prior, data_part=data)
 
     def contrast(self, i: int, j: int) -> "Support":
-        """That of output i less output j. The deviation of the difference is not known."""
+        """The support of output i minus output j. The standard deviation of the difference is not known."""
         if self.prior_part is None or self.data_part is None:
             return replace(self, baseline_std=None)
         prior, data = (part[:, i] - part[:, j] for part in (self.prior_part, self.data_part))
         return replace(self, prior_part=prior, data_part=data, baseline_std=None)
 
     def describe(self) -> str:
-        """The least support and where it is, the share of attributions, and how far the baseline is from the data."""
+        """One line: the smallest support and its place, the prior's share, the distance from baseline to data."""
         row, most = int(self.minimum.argmin()), "at most " if len(self) > 1 else ""
         of_input = f" of input {row}" if len(self) > 1 else ""
         parts = [f"least support {float(self.minimum[row]):.2f} at t = {float(self.place[row]):.2f}{of_input}"]

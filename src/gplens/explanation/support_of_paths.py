@@ -21,9 +21,9 @@ def support_of_paths(
     background: Background,
     attribution: Attribution,
 ) -> Support:
-    """The support along the paths, what is collected where it is low, and how well the data determine the baseline.
+    """The support along the paths, the parts of attributions where it is low, and how well the baseline is supported.
 
-    The distance and the deviation of a background are averages over its rows.
+    For a background, distance and deviation are averages over its rows.
     """
     along, prior_part = support_and_prior_part(question, rule, integrate, x, baselines, background)
     every, process = baselines.flatten(0, 1), question.process

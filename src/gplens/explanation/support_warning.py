@@ -16,7 +16,7 @@ LOW = 0.1
 from the mean, the medoid and a sample of the rows have a least support of 0.2 or more, and paths from zeros, which is
 far from the rows of wine, breast cancer and iris, have 0.03 or less."""
 PATHS = 16
-"""The most paths whose ends and middle are looked at."""
+"""The most paths whose ends and middle are checked."""
 PLACES = (0.0, 0.5, 1.0)
 CLOSER = (
     "Choose a baseline near the training data, such as gplens.baselines.Sample(X_train) or "
@@ -27,22 +27,26 @@ REMEDIES = {
     0.5: f"The data lie around the path, not on it. {CLOSER}",
     1.0: "The inputs themselves are far from the data, which no baseline changes: read their attributions with care",
 }
+EVERYWHERE = (
+    "The baseline and the inputs are both far from the data. Check that they have the units and the scaling of the "
+    "training inputs of the model"
+)
 
 
 def warn_of_low_support(
-    process: Process, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], seen: Marginals | None = None
+    process: Process, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], known: Marginals | None = None
 ) -> None:
     """Warn once if the support is below 0.1 at the ends or the middle of some paths, with the remedy.
 
-    It costs v at three points of 16 paths at most, whatever the number of inputs. Nothing is said of a process that
-    does not know its prior variance. `seen` are the marginals of a single path at its end, baseline and middle.
+    This evaluates v at three points of at most 16 paths, whatever the number of inputs. A process without a known
+    prior variance is not checked. `known` are the marginals of a single path at its input, baseline and middle.
     """
     s = min(baselines.shape[1], PATHS)
     rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
     starts = (baselines if len(baselines) == 1 else baselines[rows])[:, members]
-    if seen is not None and len(x) == baselines.shape[1] == 1:
+    if known is not None and len(x) == baselines.shape[1] == 1:
         points = torch.cat([x, starts[:, 0], (x + starts[:, 0]) / 2])
-        support = support_at(process, points, seen)
+        support = support_at(process, points, known)
         support = None if support is None else support.amin(1)[None, None, [1, 2, 0]]
     else:
         support = support_of_rows(process, x[rows], starts, torch.tensor(PLACES, dtype=x.dtype))
@@ -51,26 +55,28 @@ def warn_of_low_support(
     averages = support.mean(1)
     low = averages.amin(1) < LOW
     if bool(low.any()):
-        least = float(averages.min())
-        place = PLACES[int(averages[averages.amin(1).argmin()].argmin())]
-        warnings.warn(_message(least, place, int(low.sum()), len(rows)), SupportWarning, stacklevel=_outside())
+        worst = averages[averages.amin(1).argmin()]
+        place = PLACES[int(worst.argmin())]
+        remedy = EVERYWHERE if bool((worst < LOW).all()) else REMEDIES[place]
+        message = _message(float(worst.min()), place, int(low.sum()), len(rows), remedy)
+        warnings.warn(message, SupportWarning, stacklevel=_outside())
 
 
-def _message(least: float, place: float, low: int, looked_at: int) -> str:
+def _message(least: float, place: float, low: int, looked_at: int, remedy: str) -> str:
     return (
         f"The model is mostly its prior on the way from the baseline to {low} of {looked_at} inputs looked at: the "
-        f"support 1 - v/k is {least:.2f} at t = {place:g}, below {LOW}. {REMEDIES[place]}; support=True gives the part "
+        f"support 1 - v/k is {least:.2f} at t = {place:g}, below {LOW}. {remedy}; support=True gives the part "
         "of each attribution that this concerns, support=False leaves the check out."
     )
 
 
 def _spaced(count: int, most: int) -> Tensor:
-    """Positions, evenly spaced."""
+    """Evenly spaced positions."""
     return torch.linspace(0, count - 1, min(count, most)).long()
 
 
 def _outside() -> int:
-    """The level of the first caller that is no part of gplens."""
+    """The stack level of the first caller outside gplens."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "gplens":
         level, frame = level + 1, frame.f_back

@@ -8,17 +8,17 @@ from torch import Tensor
 from gplens.explanation.result import Explanation
 
 ROWS = 2
-"""Inputs that are shown."""
+"""The number of inputs that are shown."""
 FEATURES = 10
-"""Features of an input that are shown."""
+"""The number of features of an input that are shown."""
 GIVEN = 14
-"""Characters of what inputs are, at least."""
+"""The smallest width of the column of input values, in characters."""
 BAR = 16
-"""Characters of the longest bar."""
+"""The width of the longest bar, in characters."""
 
 
 def describe(explanation: Explanation) -> str:
-    """A headline, a table for each of the first inputs, and how well the numbers add up."""
+    """A headline, a table for each of the first inputs, and a line on accuracy."""
     e, p = explanation, explanation.provenance
     outputs = "" if e.output_names is None else f", {_count(len(e.output_names), 'output')}"
     head = f"Explanation of {_count(len(e), 'input')}{outputs}, {_count(len(e.feature_names), 'feature')}: "
@@ -34,7 +34,7 @@ def describe(explanation: Explanation) -> str:
 
 
 def _shown_output(e: Explanation, i: int) -> int | None:
-    """The most likely of several outputs; None for a single one."""
+    """The output with the largest prediction; None if there is only one."""
     return None if e.output_names is None else int(e.prediction[i].argmax())
 
 
@@ -63,14 +63,14 @@ def _table(e: Explanation, i: int, j: int | None) -> str:
 
 
 def _parts(e: Explanation, at: tuple[int, ...]) -> str:
-    """What of an attribution comes through each channel."""
+    """The parts of an attribution that come through each channel."""
     if e.channels is None:
         return ""
     return " = " + " ".join(f"{float(part[at]):>+11.4g} {name}" for name, part in e.channels.items())
 
 
 def _given(e: Explanation, i: int, k: int) -> str:
-    """What an input is: its text, with that of a baseline that differs, or its number; nothing for a group."""
+    """The value of an input: its text, with the baseline's text if that differs, or its number; empty for a group."""
     text, number = e.labels.input_text(i, k), float(e.inputs[i, k])
     start = None if e.background else e.labels.baseline_text(i, k)
     if text is not None and start is not None and start != text:
@@ -79,7 +79,7 @@ def _given(e: Explanation, i: int, k: int) -> str:
 
 
 def _background(e: Explanation) -> str:
-    """How much attributions differ between the rows of a background."""
+    """A line on how much attributions differ between the rows of a background."""
     if e.background_std is None or bool(e.background_std.isnan().all()):
         return ""
     deviations = e.background_std.nan_to_num().reshape(-1, len(e.feature_names)).amax(0)  # NaN for later groups
@@ -88,7 +88,7 @@ def _background(e: Explanation) -> str:
 
 
 def quality(e: Explanation) -> str:
-    """How well the numbers add up, and whether they converged."""
+    """A line on how well the attributions add up, and whether they converged."""
     parts = [f"largest |gap| {float(e.gap.abs().max()):.1e}"]
     if e.error is not None:
         parts.append(f"largest estimated error {float(e.error.max()):.1e}")

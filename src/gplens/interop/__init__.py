@@ -1,1 +1,1 @@
-"""Other packages' ways of asking for an attribution: Captum's and shap's calls."""
+"""The calls of Captum and shap, and parts that frameworks for experiments share, on top of `explain`."""

@@ -7,14 +7,14 @@ from torch import Tensor
 from gplens.explanation import Explanation
 
 SAME = 1e-6
-"""Largest difference of two predictions, relative to the spread of the predictions and the largest attribution."""
+"""The largest accepted difference of two predictions, relative to their spread and the largest attribution."""
 
 
 def check_prediction(explanation: Explanation, host: Float[Tensor, " b"], source: str) -> None:
     """Refuse an explanation of numbers that the framework does not predict.
 
     Raises:
-        ValueError: it names `source`, the framework's call.
+        ValueError: if a prediction differs; the message names `source`, the framework's call.
     """
     ours = explanation.prediction
     scale = explanation.values.abs().max() + host.std(correction=0)

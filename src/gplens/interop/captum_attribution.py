@@ -25,7 +25,7 @@ METHODS: dict[str, type[Any]] = {
     "riemann_middle": rules.RiemannMiddle,
     "riemann_trapezoid": rules.Trapezoid,
 }
-"""Captum's names of rules. The weights of its trapezoid sum to (n-1)/n, those of ours to one."""
+"""Captum's names of rules. The weights of Captum's trapezoid sum to (n-1)/n, those of gplens to one."""
 
 STEPS = 50
 """Captum's default number of steps."""
@@ -81,7 +81,7 @@ class GaussianProcessIntegratedGradients(GradientAttribution):
             additional_forward_args: None: a Gaussian process takes inputs alone.
             n_steps, method: Captum's fixed rules; if both are None the adaptive rule of gplens, which is at least as
                 exact.
-            internal_batch_size: accepted but not needed: memory is bounded anyway, and the result is the same.
+            internal_batch_size: accepted and ignored, since memory is bounded anyway.
             return_convergence_delta: whether to add sum(attributions) - (F(inputs) - F(baselines)).
         """
         if additional_forward_args is not None:
@@ -99,12 +99,12 @@ class GaussianProcessIntegratedGradients(GradientAttribution):
         return (attributions, gap.to(parts[0])) if return_convergence_delta else attributions
 
     def has_convergence_delta(self) -> bool:
-        """Captum asks before it computes one."""
+        """Captum reads this before it computes a delta."""
         return True
 
     @property
     def multiplies_by_inputs(self) -> bool:
-        """Attributions are those of inputs - baselines, not of a unit step."""
+        """Attributions are multiplied by inputs - baselines."""
         return True
 
     def _explain(self, X: Float[Tensor, "b d"], baseline: Float[Tensor, "b d"], rule: Rule | None) -> Explanation:
@@ -138,7 +138,7 @@ def _joined(parts: tuple[Tensor, ...]) -> Float[Tensor, "b d"]:
 
 
 def _baselines(parts: tuple[Tensor, ...], baselines: Any) -> tuple[Tensor, ...]:
-    """A tensor of the shape of each input, from what Captum takes for baselines."""
+    """Baselines in the forms that Captum accepts, as tensors with the shapes of the inputs."""
     given = baselines if isinstance(baselines, tuple) else (baselines,) * (1 if baselines is not None else len(parts))
     if len(given) != len(parts):
         raise ValueError(f"expected {len(parts)} baselines, one for each tensor of inputs, got {len(given)}.")
@@ -156,7 +156,7 @@ def _baseline(part: Tensor, baseline: Any) -> Tensor:
 
 
 def _selected(explanation: Explanation, target: Any) -> tuple[Float[Tensor, "b d"], Float[Tensor, " b"]]:
-    """The values and the gap of the output asked for, which may differ from input to input."""
+    """The values and the gap of the requested output, which may differ from input to input."""
     if explanation.output_names is None:
         if target is not None:
             raise ValueError(f"expected target=None for a model with a single output, got {target!r}.")

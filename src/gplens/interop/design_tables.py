@@ -14,11 +14,11 @@ from gplens.adapters.labels import EntryTexts
 from gplens.adapters.tables import Table, frame_of, row_names_of
 
 MIX = "several"
-"""What is printed for an average over different categories, which is none of them."""
+"""The text for an average over different categories, which is not one of them."""
 
 
 def unchanged(values: Float[Tensor, " b"]) -> Float[Tensor, " b"]:
-    """The number of a parameter that is an input of the model as it is."""
+    """The number of a parameter that is an input of the model itself."""
     return values
 
 
@@ -29,7 +29,7 @@ class Parameter:
 
     name: str
     inputs: tuple[int, ...]
-    """Empty for a parameter that the model does not see."""
+    """The positions of its inputs; empty for a parameter that the model ignores."""
     number: Callable[[Float[Tensor, " b"]], Float[Tensor, " b"]] | None = None
     """From its only input back to its number; None for categories."""
     levels: Mapping[tuple[float, ...], str] | None = None
@@ -59,7 +59,7 @@ class DesignTables(Encoder):
     encode: Callable[[pandas.DataFrame], Tensor]
     """The framework's own encoding of a frame that has all parameters as its columns."""
     straight_in: str | None = None
-    """What a path is straight in, if that is not the columns themselves."""
+    """The coordinates in which a path is straight, if these are not the columns themselves."""
 
     @property
     def inputs(self) -> tuple[str, ...]:

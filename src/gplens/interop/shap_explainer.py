@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 class Explainer:
     """`explainer = Explainer(model, background)`, then `explainer(X)` or `explainer.shap_values(X)`.
 
-    The other options are those of gplens.explain. `level` is the probability of the bounds, which uncertainty= gives.
-
     Args:
         model: what gplens.explain takes.
         background: a table of several rows, over which attributions are averaged, as in shap.
         masker: the same as a `shap.maskers.Independent`, or a table.
         baseline: what gplens.explain takes, in the place of a background.
+        likelihood, target, outputs, rule, tolerance, uncertainty, feature_names: those of gplens.explain.
+        level: the probability of the bounds, which uncertainty= gives.
+
+    Raises:
+        ValueError: if more than one of `background`, `masker` and `baseline` is given.
 
     Example:
         >>> from gplens.shap import Explainer
@@ -71,22 +74,38 @@ class Explainer:
         return self.explain(X).to_shap(level=self.level)
 
     def shap_values(self, X: Any) -> NDArray[np.float64]:
-        """The attributions as an array: (rows, features), or (rows, features, outputs) for several outputs."""
+        """The attributions as an array: (rows, features), or (rows, features, outputs) for several outputs.
+
+        Args:
+            X: a table of inputs.
+
+        Example:
+            >>> gplens.shap.Explainer(gp, X, likelihood=gplens.links.Identity()).shap_values(X).shape
+            (5, 2)
+        """
         return outputs_last(self.explain(X).values)
 
     @property
     def expected_value(self) -> Any:
-        """The prediction that attributions start from: a number, or an array with one for each output.
+        """The prediction at the baseline: a number, or an array with a number for each output.
 
         Raises:
-            ValueError: the baseline differs from row to row; `explainer(X).base_values` has them.
+            ValueError: if the baseline differs from row to row; use `explainer(X).base_values` then.
         """
         explanation = self._explain(self._any_row(), GaussLegendre(1))
         starts = explanation.baseline_prediction[0]
         return float(starts) if starts.ndim == 0 else starts.numpy()
 
     def explain(self, X: Any) -> Explanation:
-        """The same as an Explanation of gplens, for gplens.plots, error bars, groups and contrasts."""
+        """The attributions as an Explanation of gplens, for gplens.plots, error bars, groups and contrasts.
+
+        Args:
+            X: a table of inputs.
+
+        Example:
+            >>> gplens.shap.Explainer(gp, X, likelihood=gplens.links.Identity()).explain(X[:1]).values.shape
+            torch.Size([1, 2])
+        """
         return self._explain(X, self.rule, self.uncertainty)
 
     def _explain(self, X: Any, rule: Rule | None, uncertainty: Uncertainty | bool | None = None) -> Explanation:
@@ -104,7 +123,7 @@ class Explainer:
         )
 
     def _any_row(self) -> Any:
-        """An input, for what depends on the baseline alone."""
+        """Any input of the model, to compute results that depend on the baseline alone."""
         if isinstance(self.baseline, Sample):
             return self.baseline.given.raw[:1]
         reading = self.model if isinstance(self.model, Reading) else read(self.model, self.likelihood)
@@ -120,7 +139,7 @@ class Explainer:
 
 
 def _background(table: Any) -> Baseline:
-    """The rows of a table, of shap's masker of independent features, or of what shap.kmeans returned."""
+    """The rows of a table, of a shap.maskers.Independent, or of the result of shap.kmeans."""
     if isinstance(table, Baseline):
         return table
     kind, module = type(table).__name__, type(table).__module__.partition(".")[0]
@@ -136,13 +155,13 @@ def _background(table: Any) -> Baseline:
 
 
 def relabel(ax: "Axes", *, unit: str = "") -> "Axes":
-    """Name the axis of a plot of shap after what it shows: Integrated Gradients are no Shapley values.
+    """Rename the axis of a shap plot, since Integrated Gradients are not Shapley values.
 
     `gplens.shap.relabel(shap.plots.beeswarm(explainer(X), show=False), unit="bikes")`.
 
     Args:
         ax: the axes that a plot of shap returned.
-        unit: of the prediction.
+        unit: the unit of the prediction.
 
     Returns:
         The same axes.

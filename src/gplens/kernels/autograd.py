@@ -32,6 +32,7 @@ class Autograd(Kernel):
     variance: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
     """X -> k(x_i, x_i)."""
     name: str = "a function"
+    """What messages call it."""
 
     @property
     def autograd(self) -> bool:
@@ -61,8 +62,8 @@ class Autograd(Kernel):
 class Warped(Kernel):
     """k(phi(x), phi(z)). A straight path becomes a curve, along which d_k = sum_j J_jk d_j'  (1.11).
 
-    The derivatives of k come from its formulas, at each node along the tangent of the curve, and the Jacobian J of phi
-    from autograd. O(qnd) a row.
+    The derivatives of k come from its formulas, applied at each node to the tangent of the curve; the Jacobian J of phi
+    comes from autograd. O(qnd) a row.
 
     Example:
         >>> kernel = gplens.kernels.Warped(gplens.kernels.RBF(torch.ones(1).double()), torch.log)
@@ -72,7 +73,7 @@ class Warped(Kernel):
 
     kernel: Kernel
     phi: Callable[[Float[Tensor, "b d"]], Float[Tensor, "b e"]]
-    """Differentiable, and row by row."""
+    """A differentiable function that acts on every row separately."""
 
     @property
     def autograd(self) -> bool:
@@ -118,7 +119,7 @@ class Warped(Kernel):
         )
 
     def _tangents(self, line: Line) -> tuple[Line, Float[Tensor, "bq e d"]]:
-        """phi at every node, with its direction there, so that kernels of categories notice a change; and J."""
+        """phi at every node with its direction there, so that kernels of categories notice a change, and J."""
         x, J = self.jacobian(line.points().flatten(0, 1))
         d = line.d.repeat_interleave(line.t.shape[1], 0)
         return Line(x, torch.einsum("ned,nd->ne", J, d), x.new_zeros(len(x), 1)), J
@@ -133,7 +134,7 @@ class Warped(Kernel):
 
 
 def _along_curve(inner: Section, line: Line, J: Float[Tensor, "bq e d"]) -> Section:
-    """A section over rows with one node each, as a section over lines with many nodes."""
+    """Turn a section over rows with one node each into a section over lines with many nodes."""
     shape = line.t.shape
 
     def by_node(W: Float[Tensor, "b p q *rest"]) -> Float[Tensor, "b p q d"]:

@@ -1,4 +1,4 @@
-"""Kernels made of kernels: scaled, summed, multiplied, restricted to some features."""
+"""Composite kernels: scaled, summed, multiplied, restricted to some features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from gplens.lines.radial import Support
 @final
 @dataclass(frozen=True, eq=False)
 class Scale(Kernel):
-    """variance * k.
+    """variance * k. Refuses what is no kernel of gplens.
 
     Example:
         >>> kernel = gplens.kernels.Scale(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor(9.0).double())
@@ -79,7 +79,7 @@ class Scale(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Compound(Kernel):
-    """Kernels joined by one operation, which means the same for values and for sections along a line."""
+    """Kernels joined by one operation, of values and of sections alike. Refuses parts that are no kernels of gplens."""
 
     kernels: tuple[Kernel, ...]
 
@@ -162,7 +162,7 @@ class Product(Compound):
 @final
 @dataclass(frozen=True, eq=False)
 class ActiveDimensions(Kernel):
-    """k of some of the features, any of them once or more. The derivatives in the others are exactly zero.
+    """k of the features at `dims`, any of them once or more; derivatives in the others are zero. Refuses other kernels.
 
     Example:
         >>> kernel = gplens.kernels.ActiveDimensions(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor([1]))
@@ -213,7 +213,7 @@ class ActiveDimensions(Kernel):
         self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         left_columns = left.columns(self.dims)
-        right_columns = left_columns if right is left else right.columns(self.dims)  # identity says "same nodes"
+        right_columns = left_columns if right is left else right.columns(self.dims)  # same object: same nodes
 
         def fold(wide: bool) -> Float[Tensor, "b k *k"]:
             return self.kernel.fold(left_columns, right_columns, support.parts[0], H, A, full=wide)

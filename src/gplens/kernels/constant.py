@@ -60,7 +60,7 @@ class Constant(Unchanging):
         return self.variance.expand(X.shape[0])
 
     def check(self, line: Line) -> None:
-        """Every path will do."""
+        """Accepts every path."""
 
 
 @final
@@ -83,6 +83,7 @@ class Discrete(Unchanging):
     variance: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
     """X -> k(x_i, x_i)."""
     name: str
+    """What messages call it."""
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         return self.pairs(X, Z)

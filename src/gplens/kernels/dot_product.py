@@ -21,7 +21,7 @@ class DotProduct(Kernel):
     """k = h(s),  s = sum_k a_k x_k z_k  (4.5f).  O(nd + qn) a row."""
 
     variance: Float[Tensor, " #d"]
-    """a_k: one for each feature, or a single one for all features."""
+    """The weights a_k: one for each feature, or a single one for all features."""
 
     @abstractmethod
     def profile(self, s: Batch) -> Batch:

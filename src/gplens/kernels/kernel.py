@@ -13,21 +13,21 @@ from gplens.lines.quadratic import Quadratic
 from gplens.lines.radial import Support
 
 CHORDS = 64
-"""Pieces into which a path is cut to measure its length from kernel values alone."""
+"""The number of pieces of a path whose length is measured from kernel values alone."""
 
 APART = 5e-6
-"""Half the distance of two points that stand for one, in the extent of all points."""
+"""The step h of a derivative at x = y, relative to the extent of all points."""
 BLOCK = 256
-"""Points y per block in `gradient`; each is one channel of weights."""
+"""The number of points y per block in `gradient`; each y is one channel of weights."""
 
 
 class Kernel(ABC):
     """k(x, z), differentiable in x everywhere.
 
-    A kernel has to define `__call__` and `diagonal`; it inherits everything else, with derivatives by autograd. One
-    with structure along a line overrides `section`, `along_diagonal` and `length`, with `prepare` if part of the work
-    depends on the support points alone, and for error bars `fold`, and `cross_derivatives` or both of `between` and
-    `between_points`.
+    A kernel has to define `__call__` and `diagonal`; everything else is inherited, with derivatives by autograd. A
+    kernel with structure along a line overrides `section`, `along_diagonal` and `length`, and `prepare` if part of the
+    work depends only on the support points. For error bars it overrides `fold`, and either `cross_derivatives` or both
+    `between` and `between_points`.
 
     Example:
         >>> isinstance(gplens.kernels.RBF(torch.ones(2)), gplens.kernels.Kernel)
@@ -47,16 +47,16 @@ class Kernel(ABC):
         return not self.autograd
 
     def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
-        """The places t at which its slope has a kink on every line: a rough kernel of one feature at support points.
+        """The places t at which its slope has a kink: for a rough kernel of one feature, at the support points.
 
-        A line passes every support point in a single feature, and hardly ever one in several.
+        In a single feature a line passes every support point; in several features it hardly ever passes one.
         """
         if self.smooth or Z.shape[1] != 1:
             return line.d.new_empty(line.d.shape[0], 0)
         return (Z.T - line.x0) / line.d
 
     def parts(self) -> "tuple[Kernel, ...]":
-        """The simple kernels that it consists of, at any depth."""
+        """The simple kernels of which this kernel is composed, at any depth."""
         return (self,)
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Kernel(ABC):
         """k(x_i, x_i)."""
 
     def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
-        """Everything that `section` and `fold` need of the support points alone."""
+        """Everything that `section` and `fold` compute from the support points alone."""
         return Support(Z)
 
     def section(self, line: Line, support: Support) -> Section:
@@ -76,7 +76,7 @@ class Kernel(ABC):
         return autograd_section(lambda x: self(x.flatten(0, 1), support.Z).unflatten(0, x.shape[:2]), line)
 
     def scaled_section(self, line: Line, support: Support, factor: Float[Tensor, ""]) -> Section:
-        """factor * k; kernels override it if that saves a tensor of all nodes and support points."""
+        """The section of factor * k; overridden where this saves a tensor of all nodes and support points."""
         return self.section(line, support).scaled(factor)
 
     def along(self, line: Line, Z: Float[Tensor, "n d"]) -> Section:
@@ -121,7 +121,7 @@ class Kernel(ABC):
         return torch.stack(rows).detach()
 
     def between(self, left: Line, right: Line) -> Between:
-        """k and its derivatives between the nodes of two lines in each row, the same or another. Row by row here."""
+        """k and its derivatives between the nodes of two lines in each row, which may be the same. Row by row here."""
         return stack([self.between_points(X, Y) for X, Y in zip(left.points(), right.points(), strict=True)])
 
     def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
@@ -145,15 +145,15 @@ class Kernel(ABC):
         return B.flatten(1, 2).mT @ weighted.flatten(1, 2)
 
     def _whitened_gradient(self, line: Line, support: Support, A: Quadratic) -> Float[Tensor, "b q r d"]:
-        """F d_k k(Z, x_q), which keeps the digits that a product with A loses (1.7)."""
+        """F d_k k(Z, x_q), which keeps digits that a product with A would lose (1.7)."""
         gradient = self.gradient(line.points().flatten(0, 1), support.Z)
         return (A.F[0] @ gradient).unflatten(0, line.t.shape)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """Path length in lengthscales (4.6); the first panels of a path are placed by it.
+        """Path length in lengthscales (4.6), which decides the first panels of a path.
 
-        Here it is measured from values alone: the sum of the chords (k(x,x) + k(y,y) - 2 k(x,y))^1/2 / k(x,x)^1/2 of
-        a partition into 64 pieces. A kernel that varies faster than the pieces can be underestimated.
+        By default it is measured from kernel values: the sum of the chords (k(x,x) + k(y,y) - 2 k(x,y))^1/2 /
+        k(x,x)^1/2 of 64 pieces. If the kernel varies faster than the pieces, the length is underestimated.
         """
         t = torch.linspace(0, 1, CHORDS + 1, dtype=line.d.dtype)
         return torch.stack(
@@ -168,7 +168,7 @@ class Kernel(ABC):
 
 
 def check_kernel(*kernels: Any) -> None:
-    """Refuse what is not a kernel of gplens, such as a kernel of another library."""
+    """Refuse an object that is not a kernel of gplens, such as a kernel of another library."""
     foreign = [kernel for kernel in kernels if not isinstance(kernel, Kernel)]
     if not foreign:
         return
@@ -182,7 +182,7 @@ def check_kernel(*kernels: Any) -> None:
 
 
 def check_features(kernel: Kernel, parameter: Float[Tensor, " k"], Z: Float[Tensor, "n d"]) -> None:
-    """Refuse support points of another number of features than the parameter has entries, if it has several."""
+    """Refuse support points whose number of features differs from the entries of the parameter, if it has several."""
     if len(parameter) not in (1, Z.shape[1]):
         raise ValueError(
             f"{type(kernel).__name__}: expected support points with {len(parameter)} features, one for each entry of "

@@ -34,7 +34,7 @@ class Periodic(Kernel):
     period: Float[Tensor, " #d"]
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        """From the sines, feature by feature, so that k(x, x) = 1 exactly."""
+        """Computed from the sines, feature by feature, so that k(x, x) = 1 exactly."""
         phase = pi * (X[:, None] - Z) / self.period
         return torch.exp(-2 * (torch.sin(phase) ** 2 / self.lengthscale).sum(2))
 
@@ -86,8 +86,11 @@ class Periodic(Kernel):
 class RadialPeriodic(Stationary):
     """k = exp((cos 2 pi r - 1) / w^2) = exp(-2 sin^2(pi r) / w^2), r the distance in periods  (4.5h).
 
-    dk/dr2 = -(2 pi^2 / w^2) sinc(2r) k, smooth at r = 0. Of one feature it is `Periodic`; of several it is not:
-    that one is a product over the features, this one a function of the Euclidean distance. `lengthscale` is the period.
+    dk/dr2 = -(2 pi^2 / w^2) sinc(2r) k, smooth at r = 0. For one feature it equals `Periodic`. For several it does not:
+    `Periodic` is a product over features, this a function of the Euclidean distance. `lengthscale` is the period.
+
+    Raises:
+        ValueError: if a lengthscale is not above zero.
 
     Example:
         >>> kernel = gplens.kernels.RadialPeriodic(torch.tensor([24.0]).double(), width=torch.tensor(1.0).double())
@@ -124,6 +127,9 @@ class RadialPeriodic(Stationary):
 @dataclass(frozen=True, eq=False)
 class Cosine(Stationary):
     """k = cos(pi r), r in units of the period;  dk/dr2 = -(pi^2/2) sin(pi r)/(pi r), smooth at r = 0  (4.5e).
+
+    Raises:
+        ValueError: if a lengthscale is not above zero.
 
     Example:
         >>> kernel = gplens.kernels.Cosine(torch.ones(1).double())

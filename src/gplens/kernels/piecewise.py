@@ -16,8 +16,11 @@ from gplens.lines.shapes import Batch
 class PiecewisePolynomial(Stationary):
     """k = (1-r)_+^p P(r),  P(r) = 1 + p r + c_2 r^2 + ...;  dk/dr2 = (1-r)_+^(p-1) Q(r) / 2  (4.5k).
 
-    Q = ((1-r) P' - p P) / r is a polynomial too, because the linear term of k vanishes, without which its functions
-    have no derivative. Rasmussen and Williams (2006) give p and c_i with which it is positive definite, (4.21).
+    Q = ((1-r) P' - p P) / r is a polynomial too, because k has no linear term in r; with one, its functions would have
+    no derivative. Rasmussen and Williams (2006, 4.21) give p and c_i for which k is positive definite.
+
+    Raises:
+        ValueError: if a lengthscale is not above zero, or the power is below 3.
 
     Example:
         >>> kernel = gplens.kernels.PiecewisePolynomial(torch.ones(1).double(), power=4, higher=torch.zeros(0).double())
@@ -37,7 +40,7 @@ class PiecewisePolynomial(Stationary):
 
     @property
     def smooth(self) -> bool:
-        """Its expansion in r has odd powers, and it ends at r = 1."""
+        """Its expansion in r has odd powers, and it is zero beyond r = 1."""
         return False
 
     @property

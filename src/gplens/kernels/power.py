@@ -19,6 +19,9 @@ from gplens.lines.shapes import Batch
 class Power(Kernel):
     """k^p, with  d k^p = p k^(p-1) dk  (4.5j). A non-integer p requires a kernel that is never negative.
 
+    Raises:
+        ValueError: if the exponent is not above zero.
+
     Example:
         >>> kernel = gplens.kernels.Power(gplens.kernels.Linear(torch.ones(1).double()), 2)
         >>> kernel(torch.tensor([[3.0]]).double(), torch.ones(1, 1).double()).item()
@@ -27,6 +30,7 @@ class Power(Kernel):
 
     kernel: Kernel
     exponent: float | int
+    """p."""
 
     def __post_init__(self) -> None:
         if not self.exponent > 0:
@@ -58,7 +62,7 @@ class Power(Kernel):
         return self._raised(self.kernel.along_diagonal(line))
 
     def _raised(self, inner: Section) -> Section:
-        """The inner section to the power p; its pull-back has the additional weight p k^(p-1)."""
+        """The inner section to the power p; its pull-back has an additional weight p k^(p-1)."""
         slope = self._raise(inner.values, 1)
         return Section(
             self._raise(inner.values, 0),
@@ -86,7 +90,7 @@ class Power(Kernel):
         return Between(values, lambda: first * inner.by_x, lambda: first * inner.by_y, by_both)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """sqrt(p) times that of the inner kernel, as for powers of an RBF kernel, and no less than the inner one."""
+        """sqrt(p) times the length of the inner kernel, as for powers of an RBF kernel, and not less than it."""
         return self.kernel.length(line) * max(1.0, self.exponent) ** 0.5
 
     def _raise(self, k: Batch, order: int) -> Batch:

@@ -20,7 +20,7 @@ class Stationary(Kernel, Profile):
     """k = h(r2),  r2 = sum_k (x_k - z_k)^2 / l_k^2.  O(nd + qn) a row for values and for the pull-back."""
 
     lengthscale: Float[Tensor, " #d"]
-    """One for each feature, or a single one for all features."""
+    """The lengthscales l_k: one for each feature, or a single one for all features."""
 
     def __post_init__(self) -> None:
         if not bool((self.lengthscale > 0).all()):
@@ -77,7 +77,7 @@ class Stationary(Kernel, Profile):
         unit = direction / torch.where(norm2 > 0, norm2, 1).sqrt()[:, None]
 
         def by_x(sign: float) -> Float[Tensor, "b q p d"]:
-            """sign 2 h' (t - s) d / l^2, with the nodes in the innermost place, where sums over them are fast."""
+            """sign 2 h' (t - s) d / l^2, with the nodes in the last axis, where sums over them are fast."""
             return ((sign * slope * gap)[:, :, None] * direction[:, None, :, None]).mT
 
         def matrix(isotropic: Float[Tensor, "b *qp"], ahead: Float[Tensor, "b *qp"], full: bool) -> Tensor:
@@ -106,7 +106,7 @@ class Stationary(Kernel, Profile):
     def _in_columns(
         self, r2: Float[Tensor, "b q p"], e: Float[Tensor, "b q p k"], lengthscale: Float[Tensor, " k"]
     ) -> Between:
-        """Derivatives in the columns of e, which may be some of those that the distances are of."""
+        """Derivatives in the columns of e, which may be a subset of the columns of the distances."""
         slope, bend, rho = 2 * self.slope(r2), self.bend(r2), lengthscale**-2
 
         def by_x(sign: float) -> Float[Tensor, "b q p k"]:

@@ -1,1 +1,1 @@
-"""Functions seen along a line: the line, sections, weights and their pull-back, pairs of nodes (MATH 4, 5)."""
+"""Functions along a line: the line, sections, weights and their pull-back, pairs of nodes (MATH 4, 5)."""

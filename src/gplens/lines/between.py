@@ -14,7 +14,7 @@ from gplens.lines.pull_back import embed
 PairMatrix = Float[Tensor, "b q p d *d"]
 """A matrix over pairs of features for each pair of nodes, or its diagonal."""
 Matrix = Float[Tensor, "b d *d"]
-"""The same, summed over the pairs of nodes."""
+"""Such a matrix, summed over the pairs of nodes."""
 
 
 @final
@@ -51,7 +51,7 @@ class Between:
         return torch.einsum("bqp,bqp...->b...", H, self.by_both(full))
 
     def columns(self, dims: Int[Tensor, " k"]) -> "Between":
-        """The same kernel with its derivatives in the features `dims` alone."""
+        """The same kernel, with derivatives in the features `dims` only."""
         if self.chosen is not None:
             return self.chosen(dims)
         return Between(
@@ -111,7 +111,7 @@ class Between:
         )
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Between":
-        """A kernel of the features `dims` as one of all features; the derivatives in the others are zero."""
+        """A kernel of the features `dims` as a kernel of all features; the derivatives in the others are zero."""
         return Between(
             self.values,
             lambda: embed(self.by_x, dims, features),
@@ -122,7 +122,7 @@ class Between:
         )
 
     def _embedded_in(self, dims: Int[Tensor, " k"], chosen: Int[Tensor, " c"]) -> "Between":
-        """As one of the features `chosen` alone, some of which are among `dims`."""
+        """A kernel of the features `dims` as a kernel of the features `chosen`, some of which are among `dims`."""
         inner, place = (dims[:, None] == chosen).nonzero(as_tuple=True)
         return self.columns(inner).embedded(place, len(chosen))
 
@@ -132,7 +132,7 @@ def embed_matrix(
 ) -> Float[Tensor, "*larger d"]:
     """inner(full), a matrix or its diagonal, written into its places among all features; zeros elsewhere.
 
-    Of a feature that is there twice, the diagonal has the products of its two places as well.
+    For a feature that occurs twice, the diagonal includes the products of its two places.
     """
     wide = full or len(dims.unique()) < len(dims)
     embedded = embed(inner(wide), dims, features)
@@ -155,7 +155,7 @@ def _outer(left: Float[Tensor, "b q p d"], right: Float[Tensor, "b q p d"], full
 
 
 def stack(rows: list[Between]) -> Between:
-    """One Between from rows that were computed one by one."""
+    """Join rows that were computed one by one."""
     return Between(
         torch.cat([row.values for row in rows]),
         lambda: torch.cat([row.by_x for row in rows]),

@@ -1,4 +1,4 @@
-"""The straight path from a baseline to an input, and functions seen along it (MATH 4)."""
+"""The straight path from a baseline to an input, and functions along it (MATH 4)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class Line:
     d: Float[Tensor, "b d"]
     t: Float[Tensor, "b q"]
     scratch: Scratch | None = None
-    """Where the large tensors of this line are; None for newly allocated ones."""
+    """Scratch memory for the large tensors of this line; None to allocate new memory."""
 
     def empty(self, *shape: int) -> Tensor:
-        """An uninitialised tensor, in the scratch memory of the line if it has one."""
+        """An uninitialised tensor like the given one, in the scratch memory of the line if it has one."""
         return self.d.new_empty(shape) if self.scratch is None else self.scratch.empty(shape)
 
     def empty_like(self, tensor: Tensor) -> Tensor:
@@ -37,15 +37,15 @@ class Line:
         return Line(X, torch.zeros_like(X), X.new_zeros(X.shape[0], 1))
 
     def points(self) -> Float[Tensor, "b q d"]:
-        """All nodes as inputs. Costs O(qd) a row: only for functions without structure along a line."""
+        """All nodes as inputs. O(qd) a row, so only for functions without structure along a line."""
         return self.x0[:, None, :] + self.t[:, :, None] * self.d[:, None, :]
 
     def columns(self, dims: Int[Tensor, " k"]) -> "Line":
-        """The same line in some of the features."""
+        """The same line in a subset of the features."""
         return Line(self.x0[:, dims], self.d[:, dims], self.t, self.scratch)
 
     def baseline_form(self, C: Float[Tensor, "b p"], factor: Float[Tensor, " d"]) -> Form:
-        """C (factor o x0) as a form: one shared row if all rows share the baseline."""
+        """C (factor o x0) as a form, with one shared row if all rows share the baseline."""
         if self.x0.shape[0] == 1:
             return Form(shared=((C[..., None], factor * self.x0),))
         return Form(by_row=((C[..., None], factor[None], self.x0),))
@@ -98,7 +98,7 @@ class Section:
         )
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Section":
-        """A section over the features `dims` as one over all features; the derivatives in the others are zero."""
+        """A section over the features `dims` as a section over all features; the derivatives in the others are zero."""
         return Section(
             self.values,
             lambda W: self.pull_back(W).embedded(dims, features),

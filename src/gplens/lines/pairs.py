@@ -1,4 +1,4 @@
-"""A latent function and its gradient at pairs of nodes, jointly Gaussian: what error bars are made of (MATH 5)."""
+"""A latent function and its gradient at pairs of nodes, jointly Gaussian, from which error bars follow (MATH 5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ class NodeMarginals:
 
     m: Float[Tensor, "b q"]
     v: Float[Tensor, "b q"]
-    """Includes the host's jitter, which the covariances between nodes do not have."""
+    """The variances, including the host's jitter, which is not part of the covariances between nodes."""
     m_k: Float[Tensor, "b q d"]
     v_k: Float[Tensor, "b q d"]
 
     def combined(self, weight: float, other: "NodeMarginals", other_weight: float) -> "NodeMarginals":
-        """Those of weight f + other_weight f', for independent f and f'."""
+        """The marginals of weight f + other_weight f', for independent f and f'."""
         a, b = weight**2, other_weight**2
         return NodeMarginals(
             weight * self.m + other_weight * other.m,
@@ -68,7 +68,7 @@ class Pairs:
         return self.left is self.right
 
     def combined(self, weight: float, other: "Pairs", other_weight: float) -> "Pairs":
-        """Those of weight f + other_weight f', for independent f and f'."""
+        """The pairs of weight f + other_weight f', for independent f and f'."""
         a, b = weight**2, other_weight**2
         left, c_k = self.left.combined(weight, other.left, other_weight), a * self.c_k + b * other.c_k
         return Pairs(
@@ -131,7 +131,7 @@ class SplitPairs:
         return SplitPairs(at, jitter, None, None, nothing, prior)
 
     def combined(self, weight: float, other: "SplitPairs", other_weight: float) -> "SplitPairs":
-        """Those of weight f + other_weight f', for independent f and f'."""
+        """The pairs of weight f + other_weight f', for independent f and f'."""
         a, b = weight**2, other_weight**2
         factor, other_factor = self.jitter.new_tensor(a), self.jitter.new_tensor(b)
         return SplitPairs(

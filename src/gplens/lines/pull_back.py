@@ -1,4 +1,4 @@
-"""What leaves a pull-back: a linear form in the features, not yet multiplied out (MATH 4.3)."""
+"""The result of a pull-back: a linear form in the features, not yet multiplied out (MATH 4.3)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -10,7 +10,7 @@ from torch import Tensor
 Shared = tuple[Float[Tensor, "b p _"], Float[Tensor, "_ d"]]
 
 CONCATENATED = 2**21
-"""The most numbers (16 MB) that are copied in order to turn several matrix products into one."""
+"""The most numbers (16 MB) that are copied to replace several matrix products by one."""
 
 
 @final
@@ -22,11 +22,11 @@ class Form:
     """
 
     shared: tuple[Shared, ...] = ()
-    """Coefficients C, and rows R of features that all b rows have in common, such as the support points."""
+    """Coefficients C, and rows R of features that all b rows share, such as the support points."""
     by_row: tuple[tuple[Float[Tensor, "b p s"], Float[Tensor, "s d"], Float[Tensor, "b d"]], ...] = ()
     """Coefficients C, rows S of factors of the features, and the features y of each row."""
     dense: tuple[Float[Tensor, "b p d"], ...] = ()
-    """Terms that are available only multiplied out."""
+    """Terms that are already multiplied out."""
 
     def __add__(self, other: "Form") -> "Form":
         return Form(self.shared + other.shared, self.by_row + other.by_row, self.dense + other.dense)
@@ -48,7 +48,7 @@ class Form:
         )
 
     def contracted(self, d: Float[Tensor, "b d"], P: Float[Tensor, "d s"], channels: int) -> Float[Tensor, "b p s"]:
-        """sum_k form_k d_k P_ks: combinations of features of so many channels, without the features themselves."""
+        """sum_k form_k d_k P_ks: s combinations of features for each channel, without multiplying out the features."""
         V = d[:, :, None] * P
         if not (self.shared or self.by_row or self.dense):
             return V.new_zeros(d.shape[0], channels, P.shape[1])
@@ -58,7 +58,7 @@ class Form:
         return sum(parts[1:], start=parts[0])
 
     def embedded(self, dims: Int[Tensor, " k"], features: int) -> "Form":
-        """A form in the features `dims`, any of them once or more, as one in all features, zero in the others."""
+        """A form in the features `dims`, which may repeat, as a form in all features, zero in the others."""
         return Form(
             tuple((C, embed(R, dims, features)) for C, R in self.shared),
             tuple(
@@ -70,7 +70,7 @@ class Form:
         )
 
     def evaluate(self, out: Float[Tensor, "b p d"]) -> Float[Tensor, "b p d"]:
-        """Multiply out into `out`, which is zero if there are no terms."""
+        """Multiply out into `out`, which is set to zero if there are no terms."""
         self._evaluate_shared(out.view(-1, out.shape[2]))
         for y, C, S in self._grouped_by_row():
             out.addcmul_(C @ S, y[:, None])
@@ -79,7 +79,7 @@ class Form:
         return out
 
     def _evaluate_shared(self, out: Float[Tensor, "bp d"]) -> None:
-        """Single rows in one product, then each set of support points; everything in one if that moves less memory."""
+        """One product for all single rows, then one for each set of support points; or one for all, if cheaper."""
         thin = [term for term in self.shared if term[1].shape[0] == 1]
         thick = [term for term in self.shared if term[1].shape[0] != 1]
         terms, (p, d) = ([_concatenated(thin)] if thin else []) + thick, out.shape
@@ -107,5 +107,5 @@ def _concatenated(terms: list[Shared]) -> Shared:
 
 
 def embed(inner: Float[Tensor, "*batch k"], dims: Int[Tensor, " k"], features: int) -> Float[Tensor, "*batch d"]:
-    """Values of the features `dims` written into their places among all features; zeros elsewhere."""
+    """Write values of the features `dims` into their places among all features, with zeros elsewhere."""
     return inner.new_zeros(*inner.shape[:-1], features).index_add_(-1, dims, inner)

@@ -72,7 +72,7 @@ class Weights:
         return Weights(self.terms + other.terms)
 
     def times(self, h: Float[Tensor, "b q *n"], new: New = torch.empty_like) -> "Weights":
-        """Multiplied by a factor for each node and support point, in tensors which `new` may make."""
+        """Multiplied by a factor for each node and support point; `new` allocates the tensors."""
         return Weights(tuple(term.times(h[:, None], new) for term in self.terms))
 
     def scaled(self, factor: Float[Tensor, ""] | float) -> "Weights":

@@ -11,12 +11,12 @@ from torch import Tensor
 from gplens.lines.scratch import New
 
 SYMMETRY = 1e-8
-"""The largest accepted |A - A'| relative to the largest entry of A. Rounding in a solve leaves 1e-10."""
+"""The largest accepted |A - A'| relative to the largest entry of A. Rounding in a solve may leave 1e-10."""
 
 DENSE = 2048
-"""The most support points for which A is formed: beyond, O(n^3) costs more than the products that it saves."""
+"""The most support points for which A is formed: for more, O(n^3) costs more than the products that it saves."""
 LARGEST = 1e3
-"""The largest size of A, in units of the prior, for which products use A itself, one instead of two; loses 3 digits."""
+"""The largest size of A, in units of the prior, for which one product with A replaces two with F; loses 3 digits."""
 
 
 @final
@@ -57,16 +57,16 @@ class Quadratic:
         """Whether products with A itself lose few digits and A is cheap to form."""
         if self.F.shape[2] > DENSE:
             return False
-        bound = self.prior * self.F.square().sum(1).max() * self.s.abs().max()  # of the diagonal, without A
+        bound = self.prior * self.F.square().sum(1).max() * self.s.abs().max()  # from the diagonal, without forming A
         return bool(bound <= LARGEST) and bool(self.prior * self.matrix.abs().sum(2).max() <= LARGEST)
 
     @cached_property
     def single(self) -> "tuple[Quadratic, ...]":
-        """One for each latent function, or one that all share."""
+        """The number of matrices: one for each latent function, or one that all share."""
         return tuple(Quadratic(self.F[[min(i, len(self.F) - 1)]], s[None], self.prior) for i, s in enumerate(self.s))
 
     def of(self, latent: int) -> "Quadratic":
-        """That of one latent function."""
+        """The quadratic form of one latent function."""
         return self.single[latent if len(self.single) > 1 else 0]
 
     def whiten(self, k: Float[Tensor, "b q n"]) -> Float[Tensor, "b #c q r"]:
@@ -78,7 +78,7 @@ class Quadratic:
         return _times(w * self.s[:, None], self.F)
 
     def product(self, k: Float[Tensor, "b q n"], new: New = torch.empty_like) -> "QuadraticProduct":
-        """A k and k'Ak: one product with A if that keeps the digits, else two with F."""
+        """A k and k'Ak: one product with A if that keeps enough digits, else two products with F."""
         if self.keeps_digits:
             A_k = _times(k[:, None], self.matrix, new)
             return QuadraticProduct(A_k, _row_sums(A_k, k[:, None], new))

@@ -14,7 +14,7 @@ from gplens.lines.pull_back_weights import Weights
 from gplens.lines.shapes import Batch
 
 FAR = 16.0
-"""Lengthscales from end to end beyond which a line is described from its middle: what cancels is then 1e-16 FAR^2."""
+"""Beyond this length in lengthscales, t is counted from the middle of a line; cancellation is then 1e-16 FAR^2."""
 NodeWeights = Float[Tensor, "b p q n"]
 NodeGradients = Float[Tensor, "b p q d"]
 
@@ -41,7 +41,7 @@ class Profile(ABC):
 
 
 class ProfileJet(NamedTuple):
-    """h and dh/dr2, which is a constant times a tensor that may be h itself."""
+    """h and dh/dr2; the latter is a constant times a tensor, which may be h itself."""
 
     profile: Batch
     slope: Batch
@@ -64,9 +64,9 @@ class Points:
     pulled: Float[Tensor, "n d"]
     """z divided by the lengthscales once more; z itself if all features share one lengthscale."""
     factor: float
-    """The factor by which `pulled` is then still to be multiplied."""
+    """The factor by which `pulled` has to be multiplied in the end."""
     with_ones: Float[Tensor, "n e"]
-    """z and a column of ones, so that sums of weights come with their products."""
+    """z with a column of ones, so that one product also gives the sums of weights."""
 
     @staticmethod
     def of(Z: Float[Tensor, "n d"], scale: Float[Tensor, " #d"]) -> "Points":
@@ -81,16 +81,16 @@ class Points:
 @final
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Support points with everything that a kernel computes from them once; what `Kernel.prepare(Z)` returns.
+    """Support points with everything that a kernel computes from them once; the result of `Kernel.prepare(Z)`.
 
-    The process that owns the support points keeps it, so that no line computes it again.
+    The process that owns the support points keeps it, so that it is not computed again for every line.
     """
 
     Z: Float[Tensor, "n d"]
     points: Points | None = None
-    """Of a stationary kernel."""
+    """The scaled points of a stationary kernel."""
     parts: "tuple[Support, ...]" = ()
-    """Of the kernels that a composite kernel is made of."""
+    """The prepared points of the parts of a composite kernel."""
 
 
 @final
@@ -100,11 +100,11 @@ class Radial:
 
     points: Points
     line: Line
-    """As given."""
+    """The line as given."""
     x0: Float[Tensor, "#b d"]
     """The point of the line from which t counts, centred, in lengthscales: the baseline unless that is far away."""
     d: Float[Tensor, "b d"]
-    """In lengthscales."""
+    """x - x0 in lengthscales."""
     t: Float[Tensor, "b q"]
     """The nodes, counted from x0."""
     r2: Float[Tensor, "b q n"]
@@ -146,7 +146,7 @@ class Radial:
             return moved + Form(shared=((over_q, points.pulled),))
 
         def by_node(W: NodeWeights) -> NodeGradients:
-            """One pass over the weights, and one product, in whose last column are the sums."""
+            """One pass over the weights, and one product whose last column has the sums of the weights."""
             summed = (W * (2 * constant * slope)[:, None]) @ points.with_ones
             x = self.x0[:, None] + t[:, :, None] * self.d[:, None]
             return (summed[..., -1:] * x[:, None] - summed[..., :-1]) * inverse

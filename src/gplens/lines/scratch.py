@@ -1,4 +1,4 @@
-"""Memory that blocks of rows use one after the other."""
+"""Memory that blocks of rows reuse one after the other."""
 
 from collections.abc import Callable
 from math import prod
@@ -15,8 +15,8 @@ New = Callable[[Tensor], Tensor]
 class Scratch:
     """Tensors of a block of rows, taken in turn; `reset` makes all of them available to the next block.
 
-    The system clears every page of newly allocated memory, which takes longer than the arithmetic on it. Whoever
-    integrates a table holds one of these, and no tensor of it leaves the block.
+    The system clears every page of newly allocated memory, which takes longer than the arithmetic on it. The code that
+    integrates a table holds one of these for each thread, and no tensor of it outlives its block.
     """
 
     def __init__(self) -> None:

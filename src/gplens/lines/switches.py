@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 MOST = 12
-"""The most categories that one path may change: it is evaluated on 2^12 = 4,096 lines then."""
+"""The most categories that one path may change; the path is then evaluated on 2^12 = 4,096 lines."""
 
 
 @final
@@ -20,12 +20,12 @@ class Switches:
     blocks: tuple[tuple[int, ...], ...]
 
     def changed(self, x0: Float[Tensor, "*starts d"], x: Float[Tensor, "*ends d"]) -> Bool[Tensor, "*paths j"]:
-        """Whether each block differs between the ends of paths, whose axes broadcast."""
+        """Whether each block differs between the ends of the paths; the axes of x0 and x broadcast."""
         different = x0 != x
         return torch.stack([different[..., list(block)].any(-1) for block in self.blocks], dim=-1)
 
     def held(self, x0: Float[Tensor, "*starts d"], x: Float[Tensor, "*ends d"]) -> Float[Tensor, "*paths d"]:
-        """x0 with the blocks of x: what is left of a path that changes its numbers alone."""
+        """x0 with the categories of x, so that the path from it to x changes numbers only."""
         held = x0.expand(torch.broadcast_shapes(x0.shape, x.shape)).clone()
         columns = self.columns
         held[..., columns] = x.expand_as(held)[..., columns]
@@ -55,7 +55,7 @@ class Switches:
 def _of_pattern(
     switches: Switches, x0: Tensor, x: Tensor, pattern: Bool[Tensor, " j"], changed: Bool[Tensor, "b j"]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The lines of the paths that change the same blocks: owner, begin, direction, and what is switched."""
+    """The lines of paths that change the same blocks: path, beginning, direction, and switched blocks of each line."""
     rows, blocks = (changed == pattern).all(1).nonzero()[:, 0], pattern.nonzero()[:, 0].tolist()
     sets = torch.tensor(list(product([False, True], repeat=len(blocks))), dtype=torch.bool).view(
         2 ** len(blocks), len(blocks)
@@ -74,7 +74,7 @@ def _of_pattern(
 @final
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """The lines of paths on which the set S of their changed blocks is switched, in the order of the paths."""
+    """Lines of paths, each with a set S of switched blocks among those that its path changes, in the order of paths."""
 
     owner: Int[Tensor, " l"]
     """The path of each line."""

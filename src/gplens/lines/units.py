@@ -1,11 +1,11 @@
-"""Numbers of any scale: units in which squares neither vanish nor overflow, and quotients of small numbers."""
+"""Units in which squares neither vanish nor overflow, and quotients of small numbers."""
 
 import torch
 from torch import Tensor
 
 
 def power_of_two(size: Tensor) -> Tensor:
-    """The power of two next to a size, so that a division by it is exact; one for a size of zero."""
+    """The power of two nearest to a size, so that dividing by it is exact; one for a size of zero."""
     return torch.where(size > 0, torch.exp2(torch.log2(size).round()), 1)
 
 

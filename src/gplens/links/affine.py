@@ -17,6 +17,9 @@ from gplens.lines.shapes import Batch
 class Affine(Link):
     """scale g + offset:  scale E g + offset,  scale E g',  scale E g''. As exact as the inner link.
 
+    Raises:
+        ValueError: if the scale or the offset is not finite.
+
     Example:
         >>> link = gplens.links.Affine(gplens.links.Exp(), scale=2.0, offset=1.0)
         >>> link.moments(torch.zeros(1), torch.zeros(1)).value.item()
@@ -66,7 +69,7 @@ class Affine(Link):
         return self.scale * self.link.derivative(f)
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
-        """Those of the inner link times scale^2."""
+        """The pair moments of the inner link, times scale^2."""
         return PairMoments(*(self.scale * (self.scale * E) for E in self.link.pair_moments(m, v, c)))
 
     def scaled_pair_moments(

@@ -114,7 +114,7 @@ class Exp(Link):
         c: Float[Tensor, "b q q"],
         unit: Float[Tensor, " b"],
     ) -> PairMoments:
-        """As above, with the logarithm of the unit taken from m."""
+        """The same, with the logarithm of the unit subtracted from m."""
         check_joint(m, v, c)
         half = m + v / 2 - torch.log(unit)[:, None]
         E = torch.exp(half[:, :, None] + half[:, None, :] + c)  # (5.7)

@@ -24,6 +24,9 @@ class LaplaceTail(Link):
 
     Exact for v >= 0; E g'' has a jump in m at m = shift where v = 0.
 
+    Raises:
+        ValueError: if the shift is not finite, or the scale is not above zero.
+
     Example:
         >>> link = gplens.links.LaplaceTail(shift=0.0, scale=1.0)
         >>> round(link.moments(torch.zeros(1).double(), torch.ones(1).double()).value.item(), 6)
@@ -48,7 +51,7 @@ class LaplaceTail(Link):
         return torch.where(a > 0, torch.exp(-a) / 2, 1 - torch.exp(a) / 2)
 
     def moments(self, m: Batch, v: Batch) -> Moments:
-        """(2.12), each exponential joined with the logarithm of its Phi, so that neither overflows alone."""
+        """(2.12), with each exponential combined with the logarithm of its Phi, so that it does not overflow."""
         check_marginal(m, v)
         a, s, b = self.shift - m, v.sqrt(), self.scale
         z = torch.where(a == 0, 0.0, a / s)  # +-infinity where v = 0

@@ -29,7 +29,7 @@ REACH = 9.0
 """The first range |z| < 9, beyond which N(0, 1) has 2e-19. It grows by a third if g outgrows the density."""
 
 NOISY = (1024, 16384)
-"""Levels at which what is left of the error is compared with the rounding errors of g itself."""
+"""Levels at which the remaining error is compared with the rounding errors of g itself."""
 
 BLOCK = 2048
 """Elements that are refined together, so that a g that cannot be integrated is noticed early."""
@@ -45,13 +45,16 @@ class Quadrature(Link):
 
     Derivatives by autograd; the result is detached. Nodes are doubled until two levels agree to `tolerance`,
     relative to E|g^(k)| whatever the units of g (2.9a), the tails are below it, and Stein's identities
-    E[g^(k) z] = sd E g^(k+1) hold to it: these catch kinks and jumps (relu, step), which autograd misses. An error that
-    is no larger than the rounding of g itself is accepted, as that of 1 - tanh(f) for large f. Else `QuadratureError`.
+    E[g^(k) z] = sd E g^(k+1) hold to it: these catch kinks and jumps (relu, step), which autograd misses. An error no
+    larger than the rounding of g itself is accepted, as for 1 - tanh(f) at large f. Otherwise a `QuadratureError`.
 
     Holds 1e-10 for sigmoid, softplus, tanh, sin, Phi (v to 400, |m| to 100), polynomials, exp (v to 9).
     It cannot notice: a feature narrower than the first steps (sd/4) that lies between nodes, or beyond 9 sd between the
     few places that are looked at there; a kink that changes the moments by less than 4e-15/sd of themselves; a kink
     exactly at m for v = 0.
+
+    Raises:
+        ValueError: if the tolerance is not in (0, 1).
 
     Example:
         >>> link = gplens.links.Quadrature(lambda f: f**4)
@@ -121,7 +124,7 @@ class Quadrature(Link):
         return out
 
     def _refine(self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"]) -> Float[Tensor, "3 b"]:
-        """Double the nodes of the elements that have not converged, and of these alone."""
+        """Double the nodes of those elements that have not converged."""
         out = m.new_full((3, m.numel()), torch.inf)
         error = m.new_full((m.numel(),), torch.inf)
         reach = torch.full_like(m, REACH)
@@ -161,7 +164,7 @@ class Quadrature(Link):
         m: Float[Tensor, " p"],
         reach: Float[Tensor, " p"],
     ) -> Float[Tensor, " p"]:
-        """The errors less the rounding errors of g, of which those of g^(k) are in Stein's identities over sd."""
+        """The errors minus the rounding errors of g; in Stein's identities, those of g^(k) are divided by sd."""
         noise = rounding_of(self.g, m, reach, order=2)
         before = torch.cat([torch.zeros_like(noise[:1]), quotient(noise[:-1], reach / REACH)])
         defect = torch.maximum(change - noise, stein - noise - before).clamp(min=0)

@@ -135,7 +135,7 @@ class SigmoidTaylor(Link):
         return sigmoid_at(f).slope
 
     def pair_moments(self, m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> PairMoments:
-        """Refused: the expansion approximates attributions, and gives them no distribution."""
+        """Refused: the expansion approximates expected attributions, not their distribution."""
         raise NotImplementedError(
             "SigmoidTaylor has no pair moments: it approximates the expected attribution, not its distribution. "
             "Use links.Sigmoid(), which is exact, or leave uncertainty out."

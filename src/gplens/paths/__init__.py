@@ -1,1 +1,1 @@
-"""Paths: quadrature rules, adaptive refinement, and the integral of a gradient along a line (MATH 4)."""
+"""Integrals of gradients along paths: quadrature rules, adaptive refinement, blocks of rows (MATH 4)."""

@@ -12,23 +12,24 @@ from gplens.paths.panel_refinement import PanelRefinement, allowed_error
 from gplens.paths.path_sums import PathSums, joined_paths
 
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
-"""Nodes of the first attempt at a panel, and the panel length in lengthscales up to which they suffice for a tolerance
-of 1e-6; other tolerances scale it by the order of the error, tolerance^(1/n). Recipe: benchmarks/blocks.py prints the
-nodes that are used. Kernels that are not analytic begin with 15 nodes, which a larger rule keeps."""
+"""Numbers of nodes n for a first attempt at a panel, and the panel length in lengthscales up to which n suffice at a
+tolerance of 1e-6; for other tolerances the length scales like tolerance^(1/n). Recipe: benchmarks/blocks.py prints
+the nodes that are used. Kernels that are not analytic begin with 15 nodes, which larger rules contain."""
 REACH_OF_ROUGH = 1.4
-"""The length of the first panels, in lengthscales, if the kernels are not analytic: up to it 15 nodes mostly suffice.
+"""The length of the first panels, in lengthscales, if the kernels are not analytic: 15 nodes mostly suffice for it.
 Recipe: benchmarks/blocks.py prints the nodes that are used."""
 STATED, STATED_OF_ROUGH = 0.1, 1.0
-"""The smallest error that is stated, as a part of the allowed one, for kernels that are analytic and that are not:
-estimates of smaller errors may miss by more than their safety factors. Recipe: scripts/stated_errors.py"""
+"""The smallest stated error, as a part of the allowed error, for analytic and other kernels. Estimates of smaller
+errors may be wrong by more than their safety factors. Recipe: scripts/stated_errors.py"""
 RESTARTS = 3
-"""How often a path whose attributions do not add up, or that nearly converged, starts again: four times the panels, a
-tenth of the tolerance."""
+"""How often a path that nearly converged, or whose attributions do not add up, is integrated again, each time with
+four times the panels and a tenth of the tolerance."""
 FINER, CLOSER = 3, 30
-"""Panels of an integral that confirms another, for each of its panels, with nodes at other places; and by how much its
-tolerance is smaller. Recipe: tests/truth/test_cancelling_paths.py, which fails for rare seeds if it is not smaller."""
+"""For an integral that confirms another one with nodes at other places: its number of panels for each panel of the
+other, and the factor on its tolerance. Recipe: tests/truth/test_cancelling_paths.py, which fails for rare seeds if the
+tolerance is not smaller."""
 NEARLY = 4.0
-"""The estimated error of such a path, as a multiple of the allowed one: its last sums missed by little."""
+"""A path nearly converged if its estimated error is at most this multiple of the allowed error."""
 
 
 @final
@@ -36,8 +37,11 @@ NEARLY = 4.0
 class Adaptive(Rule):
     """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance (4.9).
 
-    The error of a panel is |Kronrod - Gauss|, which is that of the lower rule, times the gain of the higher one (4.9a).
-    The first panels are at most `reach` lengthscales long, so that kernels with formulas have no bump between nodes.
+    The error of a panel is |Kronrod - Gauss|, which estimates the error of the lower rule, times the gain of the higher
+    rule (4.9a). The first panels are at most `reach` lengthscales long, so that no bump of a kernel is missed.
+
+    Raises:
+        ValueError: if `reach` is not above zero, or `panels` is below one.
 
     Example:
         >>> rule = gplens.rules.Adaptive(reach=1.0)  # looks harder than the default
@@ -87,7 +91,7 @@ class Adaptive(Rule):
             sums, confirmed = self._confirmed(integrand, sums, converged, panels, tolerance)
             converged = converged & confirmed
         limit = allowed_error(integrand, sums.values, tolerance)
-        gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features miss as much together
+        gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features' errors add up to it
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit
         missing = torch.maximum(gap, torch.minimum(2 * gap, limit))[..., None] * (sums.error > 0)
         estimate = torch.maximum(sums.error, missing)
@@ -102,7 +106,7 @@ class Adaptive(Rule):
         panels: Int[Tensor, " b"],
         tolerance: float,
     ) -> tuple[PathSums, Bool[Tensor, " b"]]:
-        """Paths whose attributions add up whatever their errors, integrated again until two results agree (4.9d)."""
+        """Integrate paths on which errors of features cancel in their sum once more, until two results agree (4.9d)."""
         doubtful = sums.uninformed & converged
         for _ in range(RESTARTS):
             rows = doubtful.nonzero()[:, 0]
@@ -118,7 +122,7 @@ class Adaptive(Rule):
         return sums, ~doubtful
 
     def _refined(self, integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> PathSums:
-        """All paths, those whose first attempt has equally many nodes together."""
+        """Integrate all paths; those with the same number of nodes in the first attempt together."""
         count = _first_nodes(integrand, tolerance, panels)
         counts = count.unique().tolist()
         if len(counts) == 1:
@@ -132,7 +136,7 @@ class Adaptive(Rule):
 
 
 def _first_nodes(integrand: Integrand, tolerance: float, panels: Int[Tensor, " b"]) -> Int[Tensor, " b"]:
-    """Fewer nodes for shorter panels and larger tolerances; a kink may hide from the fewest."""
+    """The nodes of the first attempt: fewer for shorter panels and larger tolerances, but enough to notice a kink."""
     if integrand.kinked or not integrand.smooth:
         return torch.full_like(panels, 15)
     limits = [reach * (tolerance / 1e-6) ** (1 / (count - 1)) for count, reach in REACHES.items()]
@@ -141,7 +145,7 @@ def _first_nodes(integrand: Integrand, tolerance: float, panels: Int[Tensor, " b
 
 
 def _judge(integrand: Integrand, sums: PathSums, tolerance: float) -> tuple[Bool[Tensor, " b"], Bool[Tensor, " b"]]:
-    """Which paths converged: errors within the tolerance (4.9), attributions that add up (4.4); which nearly did."""
+    """Which paths converged, with errors within the tolerance (4.9) and a small gap (4.4); and which nearly did."""
     limit = allowed_error(integrand, sums.values, tolerance)
     gap = (sums.values.sum(2) - integrand.change).abs()
     within, nearly = ((sums.worst <= factor * limit).all(1) for factor in (1.0, NEARLY))

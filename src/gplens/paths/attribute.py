@@ -19,7 +19,7 @@ from gplens.paths.switching import SwitchingGradient
 from gplens.paths.threads import balanced, in_order
 
 FIRST_NODES = 2
-"""Nodes by which blocks of rows are sized: nodes of fewer rows are evaluated at once, rows of one length together."""
+"""The number of nodes per row that the size of a block assumes."""
 CHANNELS = 3
 """Sums of a nested rule."""
 
@@ -50,7 +50,7 @@ def attribute(
 
 
 def rows_of_a_block(question: Question, baselines: int) -> int:
-    """So many rows that their first nodes, and their integrals, fit into a block."""
+    """The number of rows whose first nodes and whose integrals fit into a block."""
     process, outputs = question.process, len(question.outputs)
     numbers = numbers_on_a_line(process, FIRST_NODES, CHANNELS * outputs)
     return rows_in_a_block(baselines * max(numbers, numbers_of_a_path(process.features, outputs)))
@@ -79,7 +79,7 @@ def _over_baselines(
 
 
 def _targets(question: Question, x: Float[Tensor, "i d"], baselines: Float[Tensor, "s d"]) -> Targets:
-    """T at the ends of the paths from all baselines to all inputs, each of which is the end of many."""
+    """T at the ends of the paths from all baselines to all inputs; an end that many paths share is evaluated once."""
     end, start = (targets_on(question, Line.at(points)) for points in (x, baselines))
     return end.repeat_interleave(len(baselines), 0), start.repeat(len(x), 1)
 
@@ -104,7 +104,7 @@ def _integrated(
 
 
 def _merged(question: Question, rule: Rule, x: Tensor, x0: Tensor, chosen: Tensor, scratch: Scratch) -> Attribution:
-    """The chosen paths, which change categories, and the others, which are straight lines, apart from each other."""
+    """Integrate the paths that change categories and the other ones, which are straight lines, separately."""
     first, second = (_integrated(question, rule, x[rows], x0[rows], scratch) for rows in (chosen, ~chosen))
     whole = empty_like(first, len(x))
     for target, *parts in zip(tensors_of(whole), tensors_of(first), tensors_of(second), strict=True):

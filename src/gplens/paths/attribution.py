@@ -1,4 +1,4 @@
-"""Attributions of a table of inputs, and blocks of rows of them as one."""
+"""Attributions of a table of inputs, and the assembly of blocks of rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Attribution:
     end: Float[Tensor, "b o"]
     """T(x)."""
     standard_error: Float[Tensor, "b o d"] | None = None
-    """Of the values, if they are averages over draws."""
+    """The standard error of the values, if they are averages over draws; else None."""
     background_std: Float[Tensor, "b o g"] | None = None
-    """The deviation of the values over the rows of a background (4.12); None for a single baseline."""
+    """The standard deviation of the values over the rows of a background (4.12); None for a single baseline."""
 
     @property
     def gap(self) -> Float[Tensor, "b o"]:
@@ -36,7 +36,7 @@ class Attribution:
         return torch.maximum((self.end - self.start).abs(), self.integral.values.abs().amax(2))
 
     def replaced(self, rows: Bool[Tensor, " b"], again: "Attribution") -> "Attribution":
-        """With some rows done again. Numbers of nodes add up."""
+        """With some rows replaced by new results. Numbers of nodes are added."""
 
         def put(old: Tensor | None, new: Tensor | None) -> Tensor | None:
             return None if old is None or new is None else old.index_put((rows,), new)
@@ -51,7 +51,7 @@ class Attribution:
 
 
 def written_in_place(blocks: Iterator[Attribution], rows: int) -> Attribution:
-    """Blocks of rows as one result, each block written to its place, so that the result never exists twice."""
+    """Join blocks of rows. Each block is written to its place, so that the result never exists twice in memory."""
     whole, done = None, 0
     for block in blocks:
         whole, size = whole or empty_like(block, rows), block.end.shape[0]
@@ -77,7 +77,7 @@ def empty_like(block: Attribution, rows: int) -> Attribution:
 
 
 def tensors_of(attribution: Attribution) -> list[Tensor]:
-    """All of its tensors, in one order."""
+    """All tensors of the attribution, in a fixed order."""
     integral, ends = attribution.integral, (attribution.start, attribution.end, attribution.background_std)
     parts = integral.values, integral.error, integral.nodes, integral.converged, integral.estimate, *ends
     return [part for part in parts if part is not None]

@@ -13,22 +13,22 @@ from gplens.paths.attribution import Attribution
 from gplens.paths.integrand import Integral
 
 TIGHTENINGS = 3
-"""How often paths are integrated again, to a smaller tolerance, if their average is smaller than they are."""
+"""How often paths are integrated again with a smaller tolerance, if they cancel in their average."""
 SMALLEST = 1e-14
 """The smallest tolerance of a path."""
 Integrate = Callable[[Int[Tensor, " k"] | slice, float], Attribution]
-"""Integrates some paths to a tolerance."""
+"""A function that integrates some paths to a tolerance."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Background:
-    """How the attributions of an input relative to several baselines become one."""
+    """How the attributions of an input relative to several baselines are averaged."""
 
     shares: Float[Tensor, " s"] | None = None
-    """The share of each baseline in the average, adding up to one; None if all have the same share."""
+    """The weight of each baseline in the average, adding up to one; None if all have the same weight."""
     sets: Sequence[Sequence[int]] | None = None
-    """Features whose sums the deviations are of; None for those of single features."""
+    """Sets of features for whose sums deviations are computed; None for single features."""
 
     def mean(self, paths: Float[Tensor, "b s ..."]) -> Float[Tensor, "b ..."]:
         """The average over the baselines."""
@@ -41,14 +41,14 @@ class Background:
         return torch.stack([values[..., list(members)].sum(-1) for members in self.sets], dim=-1)
 
     def deviation(self, values: Float[Tensor, "b s o d"]) -> Float[Tensor, "b o g"]:
-        """The deviation from the average (4.12)."""
+        """The standard deviation over the baselines (4.12)."""
         values = self.summed(values)
         unit = power_of_two(values.abs().amax((1, 2, 3), keepdim=True))  # squares of small numbers vanish
         scaled = values / unit
         return unit[:, 0] * self.mean((scaled - self.mean(scaled)[:, None]).square()).sqrt()
 
     def root_of_squares(self, paths: Float[Tensor, "b s ..."]) -> Float[Tensor, "b ..."]:
-        """The size of the average of errors that are independent of each other, given their sizes."""
+        """The size of the average of independent errors with the given sizes."""
         return (self.shares_of(paths) * paths).square().sum(1).sqrt()
 
     def shares_of(self, paths: Float[Tensor, "b s ..."]) -> Float[Tensor, "1 s ..."]:
@@ -61,10 +61,10 @@ class Background:
 def averaged(
     integrate: Integrate, baselines: int, background: Background, tolerance: float, *, refine: bool
 ) -> Attribution:
-    """The averages over so many baselines of each input, whose paths follow each other.
+    """The averages over the baselines of each input; the paths of one input are consecutive.
 
-    Paths may cancel in an average, which is then smaller than they are. Where it misses the tolerance, those of its
-    paths are integrated again whose errors matter.
+    Paths may cancel in an average, which is then smaller than each of them. Where an average misses the tolerance, the
+    paths with the largest errors are integrated again.
     """
     paths = integrate(slice(None), tolerance)
     average = _average(paths, baselines, background)
@@ -90,12 +90,12 @@ def _again(
     factor: Float[Tensor, " b"],
     tolerance: float,
 ) -> Attribution:
-    """The chosen paths of each input with a tolerance that is smaller by its factor, a power of two."""
+    """Integrate the chosen paths of each input with the tolerance divided by the input's factor, a power of two."""
     factors = torch.where(chosen, factor[:, None], 1.0).flatten()
     for value in factors[factors > 1].unique().tolist():
         rows = factors == value
         again = integrate(rows.nonzero()[:, 0], max(tolerance / value, SMALLEST))
-        reached = paths.integral.converged  # the tolerance asked for; errors tell how much better they are now
+        reached = paths.integral.converged  # the requested tolerance; `error` tells how much better the paths are now
         paths = paths.replaced(rows, again)
         if reached is not None and paths.integral.converged is not None:
             paths = replace(paths, integral=replace(paths.integral, converged=reached | paths.integral.converged))
@@ -105,7 +105,7 @@ def _again(
 def _mattering(
     paths: Attribution, average: Attribution, missed: Bool[Tensor, " b"], background: Background, tolerance: float
 ) -> Bool[Tensor, "b s"]:
-    """Of averages that miss the tolerance, the paths with the largest errors; those of the others are half of it."""
+    """For averages that miss the tolerance, the paths with the largest errors, so that the others leave half of it."""
     error, estimate = (part.unflatten(0, (len(missed), -1)) for part in _errors(paths.integral))
     shares = background.shares_of(error) / (tolerance * average.largest()[:, None, :, None])
     part = torch.maximum(shares * estimate, (shares * error).square()).nan_to_num(nan=0.0).amax((2, 3))
@@ -115,9 +115,10 @@ def _mattering(
 
 
 def _average(paths: Attribution, s: int, background: Background) -> Attribution:
-    """The mean over the s baselines of each input, and the deviation from it (4.12).
+    """The mean over the s baselines of each input, and the standard deviation over them (4.12).
 
-    Estimated errors may add up. What is stated beyond the estimates, because they may miss, is independent.
+    Estimated errors are added up, as they may have the same sign. The safety margins that stated errors have beyond
+    the estimates are treated as independent.
     """
 
     def by_input(tensor: Tensor) -> Tensor:
@@ -141,7 +142,7 @@ def _errors(integral: Integral) -> tuple[Float[Tensor, "b o d"], Float[Tensor, "
 
 
 def _excess(attribution: Attribution, tolerance: float) -> Float[Tensor, " b"] | None:
-    """The largest error of each input relative to what is allowed; None without an error estimate."""
+    """The largest error of each input relative to the allowed error; None without an error estimate."""
     if attribution.integral.error is None:
         return None
     ratio = attribution.integral.error / (tolerance * attribution.largest()[..., None])

@@ -1,4 +1,4 @@
-"""Which blocks of columns the paths of a call switch: those of the model, and those that the user names (MATH 10)."""
+"""The blocks of columns that the paths of a call switch, from the model and from the user (MATH 10)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from gplens.processes.one_hot_process import OneHotProcess
 from gplens.processes.process import Process
 
 BLOCK = 4096
-"""Inputs whose paths are looked at together."""
+"""The number of inputs whose paths are checked together."""
 
 
 def switches_of(process: Process, declared: Sequence[Sequence[int]]) -> Switches | None:
@@ -29,10 +29,10 @@ def switching(
     baselines: Float[Tensor, "#b s d"],
     names: Sequence[str],
 ) -> Question:
-    """The question with the blocks that some path changes; as it was if no path changes any.
+    """The question with the blocks that some path changes; unchanged if no path changes any.
 
     Raises:
-        ValueError: a path changes more than 12 blocks, and the kernel is no sum of products over categories.
+        ValueError: if a path changes more than 12 blocks and the kernel is not a sum of products over categories.
     """
     if switches is None:
         return question
@@ -53,7 +53,7 @@ def switching(
 def _changed(
     switches: Switches, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]
 ) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """The blocks that some path changes, and the most that one path changes."""
+    """The blocks that some path changes, and the largest number of blocks that one path changes."""
     some, most = [False] * len(switches.blocks), 0
     for i in range(0, len(x), BLOCK):
         rows = slice(i, i + BLOCK)
@@ -74,5 +74,5 @@ def _shares(
     if any(link is None or link.needs_variance for link in links):
         return None
     if not set(blocks) <= set(category_blocks(question.process)):
-        return None  # blocks of a user, which no kernel knows
+        return None  # blocks declared by the user, which no kernel is defined on
     return OneHotProcess.of(question.process, x, baselines.flatten(0, 1))

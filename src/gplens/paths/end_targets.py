@@ -20,5 +20,5 @@ def targets_on(question: Question, line: Line) -> Float[Tensor, "b o"]:
 
 
 def finished(d: Float[Tensor, "b d"], end: Float[Tensor, "b o"], start: Float[Tensor, "#b o"]) -> Targets:
-    """T(x) is T(x0), to the last bit, for an input that equals its baseline, however either was rounded."""
+    """Set T(x) to T(x0), to the last bit, for inputs that equal their baseline, whatever the rounding of either."""
     return torch.where((d == 0).all(1, keepdim=True), start, end), start.expand(len(d), -1)

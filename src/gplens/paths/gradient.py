@@ -21,19 +21,19 @@ from gplens.paths.target_gradient import TargetGradient
 from gplens.paths.whole_paths import WholePaths
 
 KEPT_BLOCKS = 4
-"""A block of rows is sized by its first nodes. Panels that need more nodes may take so many times its memory."""
+"""The size of a block of rows assumes its first nodes. Panels that need more may use this many times its memory."""
 
 
 @final
 class PathGradient(TargetGradient):
-    """d_k times the gradient of T = psi(m, v) on b lines, for the outputs asked for.
+    """d_k times the gradient of T = psi(m, v) on b lines, for the requested outputs.
 
     Args:
         question: what is explained.
         x0: the baselines, one for each line, or a single one that all lines share.
         x: the inputs.
         scratch: memory for large tensors, which nobody else uses at the same time.
-        known: what is known of the lines; None if nothing is.
+        known: the known lengths and kinks of the lines; None if they are not known.
         targets: T(x) and T(x0), if they are known.
     """
 
@@ -47,7 +47,7 @@ class PathGradient(TargetGradient):
         targets: Targets | None = None,
     ) -> None:
         super().__init__(question, x0, x, scratch)
-        # One line more, which stays at the baseline, if all lines share it: T(x0) is evaluated only once.
+        # If all lines share the baseline, an additional line stays there, so that T(x0) is evaluated only once.
         self.directions = x.new_zeros(x.shape[0] + self.shared, x.shape[1])
         torch.sub(x, x0, out=self.directions[: x.shape[0]])
         if known is not None:
@@ -64,7 +64,7 @@ class PathGradient(TargetGradient):
         return Known(self.process.length(line), self.process.kinks(line))
 
     def targets(self) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
-        """T(x) and T(x0). They come with whole paths, or are evaluated here if asked for earlier."""
+        """T(x) and T(x0). Whole paths return them; they are evaluated here if needed earlier."""
         if self._targets is None:
             self._targets = self._targets_at_points()
         return self._targets
@@ -82,7 +82,7 @@ class PathGradient(TargetGradient):
         return PathGradient(self.question, x0, self.x[rows], self.scratch, known, targets)
 
     def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
-        """Gauss's rules for whole paths, unless kinks are known, derivatives are not, or nothing has to add up."""
+        """Gauss rules for whole paths. None if there are known kinks, autograd gradients, or no sum to check."""
         if self.process.autograd or self.expectation.accuracy == torch.inf or self.kinks.shape[1]:
             return None
         paths = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch, self._targets)

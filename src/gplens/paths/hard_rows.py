@@ -1,4 +1,4 @@
-"""Inputs whose attributions did not converge, or took very many nodes: which, why, and what to do."""
+"""The warning for inputs that did not converge or took very many nodes: which, why, and what to do."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from gplens.lines.line import Line
 from gplens.paths.integrand import Integral, Question, Rule
 
 MANY = 20_000
-"""Nodes of a path that are worth a sentence: a smooth path of one lengthscale takes 11."""
+"""The number of nodes of a path above which it is mentioned: a smooth path of one lengthscale takes 11."""
 LONG = 100.0
-"""Path length in lengthscales that explains many nodes by itself."""
+"""The path length in lengthscales that is a sufficient explanation of many nodes."""
 TURNS = 10.0
-"""Changes of the mean by the resolution of the link (4.10) that explain them."""
+"""The change of the mean, in units of the link's resolution (4.10), that is a sufficient explanation."""
 SEE_VALUES = "See explanation.converged and explanation.error."
 SEE_SPREAD = "See explanation.spread.converged and explanation.spread.error."
 LOOSER_SPREAD = "a request with a larger tolerance, such as uncertainty=gplens.Full(tolerance=1e-2)"
 NODES = 129
-"""Places of a path at which the mean is compared with the resolution of the link."""
+"""The number of places of a path at which the mean is compared with the resolution of the link."""
 
 
 class ConvergenceWarning(UserWarning):
@@ -79,7 +79,7 @@ def _counted(rows: Tensor, of: int) -> str:
 def _cause(
     question: Question, x: Float[Tensor, " d"], x0: Float[Tensor, "s d"], names: Sequence[str], looser: str
 ) -> str:
-    """What makes the longest path of an input hard, and what to do, as sentences."""
+    """Sentences on what makes the longest path of an input hard, and what to do."""
     process = question.process
     x0 = x0 if question.switches is None else question.switches.held(x0, x)
     lengths = process.length(Line(x0, x - x0, x.new_zeros(len(x0), 0)))
@@ -110,7 +110,7 @@ def _cause(
 
 
 def _turns(question: Question, x0: Float[Tensor, " d"], x: Float[Tensor, " d"]) -> float:
-    """The way of the latent means along a path, in units of the resolution of the target (4.10)."""
+    """The total change of the latent means along a path, in units of the resolution of the target (4.10)."""
     t = torch.linspace(0, 1, NODES, dtype=x.dtype)[None]
     marginals = question.process.along(Line(x0[None], (x - x0)[None], t))
     resolution = question.expectation.resolution(marginals)

@@ -1,4 +1,4 @@
-"""The question that is integrated along paths, what a quadrature rule sees of it, and what it returns (MATH 4)."""
+"""The question that is integrated along paths, the interface of integrands and rules, and their result (MATH 4)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from gplens.processes.process import CUTS, Process
 @final
 @dataclass(frozen=True)
 class Question:
-    """What is explained, and how exactly: everything but the inputs, the baselines and the rule."""
+    """What is explained, and to which tolerance: everything except inputs, baselines and rule."""
 
     process: Process
     expectation: Expectation
@@ -29,11 +29,11 @@ class Question:
     switches: Switches | None = None
     """Blocks of columns that paths switch at once (10.1); None if no path changes one."""
     shares: OneHotProcess | None = None
-    """The latent functions of numbers and shares of categories (10.3), where they say all of the target."""
+    """The latent functions of numbers and shares of categories (10.3), if the target is affine in them; else None."""
 
 
 class Integrand(ABC):
-    """A gradient along b paths, as a rule uses it: weighted sums over nodes, and what these have to add up to."""
+    """A gradient along b paths, as a rule uses it: weighted sums over nodes, and the change that they add up to."""
 
     @property
     @abstractmethod
@@ -53,12 +53,12 @@ class Integrand(ABC):
     @property
     @abstractmethod
     def floor(self) -> float:
-        """The absolute error of the target itself, which no refinement removes."""
+        """The absolute error of the target itself, which refinement cannot reduce."""
 
     @property
     @abstractmethod
     def gap_floor(self) -> Float[Tensor, "b o"]:
-        """The gap that a path may leave although it is integrated exactly; infinite for a named approximation."""
+        """The gap that may remain after an exact integration; infinite for a named approximation."""
 
     @property
     @abstractmethod
@@ -78,23 +78,23 @@ class Integrand(ABC):
     @property
     @abstractmethod
     def kinks(self) -> Float[Tensor, "b k"]:
-        """The places t at which the gradient is known to have kinks; those outside (0, 1) do not count."""
+        """The places t at which the gradient is known to have kinks; places outside (0, 1) are ignored."""
 
     @property
     def kinked(self) -> bool:
-        """Whether there are so many kinks that panels do not begin at them."""
+        """Whether there are too many kinks to begin panels at them."""
         return self.kinks.shape[1] > CUTS
 
     @abstractmethod
     def take(self, rows: Int[Tensor, " k"]) -> "Integrand":
-        """The same along some of the paths."""
+        """The same integrand on some of the paths."""
 
     def whole_paths(self, tolerance: float, reach: float) -> PathSums | None:
-        """Integrals over whole paths without panels, with infinite errors where there is none; None if for no path."""
+        """Integrals over whole paths without panels, with infinite errors where they fail; None if unavailable."""
         return None
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
-        """The integrals over panels by a nested rule of so many nodes, given what was kept of a lower one."""
+        """The integrals over panels by a nested rule with `count` nodes, given the evaluated nodes of a lower rule."""
         rule = nested_rule(count, kinked=self.kinked, smooth=self.smooth)
         nodes = panels.start[:, None] + panels.width[:, None] * rule.t
         sums = self.sums(panels.owner, nodes, panels.width[:, None, None] * rule.channels)
@@ -120,10 +120,10 @@ class Integral:
     converged: Bool[Tensor, " b"] | None
     """Whether the tolerance was met; None if the rule has no estimate."""
     estimate: Float[Tensor, "b o d"] | None = None
-    """What the errors are estimated to be, before more is stated because such estimates may miss; None if unknown."""
+    """The estimated errors, without the safety margins of the stated ones; None if unknown."""
 
     def replaced(self, rows: Bool[Tensor, " b"], again: "Integral") -> "Integral":
-        """With some paths done again. Numbers of nodes add up."""
+        """With some paths replaced by new results. Numbers of nodes are added."""
 
         def put(old: Tensor | None, new: Tensor | None) -> Tensor | None:
             return None if old is None or new is None else old.index_put((rows,), new)

@@ -14,32 +14,32 @@ from torch import Tensor
 from gplens.paths.panels import Nodes, interpolatory_weights, stieltjes_zeros
 
 KRONROD = (9, 11)
-"""Numbers of nodes of the rules of Gauss and Kronrod; 15, 31 and 63 nodes are Patterson's."""
+"""The Gauss and Kronrod rules, by their numbers of nodes. Rules of 15, 31 and 63 nodes are Patterson's."""
 INTERPOLATING = 31
-"""The most nodes from which functions are interpolated: Lebesgue's constant is 8.5 there, and 5,800 for 63 nodes."""
+"""The most nodes from which functions are interpolated: the Lebesgue constant is 8.5 here, and 5,800 for 63 nodes."""
 LAST_TERMS = 4
-"""The last terms of a Legendre series, the largest of which tells what it lacks (4.9b, 4.10)."""
+"""The number of last terms of a Legendre series, the largest of which estimates its truncation error (4.9b, 4.10)."""
 KINKS = 0.5
-"""The part of it that is taken as the error of a sum over a kink. Recipe: scripts/kronrod_gain.py"""
+"""The part of this estimate that is taken as the error of a sum over a kink. Recipe: scripts/kronrod_gain.py"""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class NestedRule:
-    """A rule on [0, 1] with lower rules on its first nodes, and the weights of the sums that tell its error."""
+    """A rule on [0, 1] with lower rules on its first nodes, and the weights of the sums that estimate its error."""
 
     t: Float[Tensor, " q"]
     """The nodes, those of the lowest rule first."""
     channels: Float[Tensor, "l q"]
     """The weights of the rule, then the differences between each rule and the next lower one."""
     moments: Float[Tensor, "l q q"]
-    """The same for  int psi P_j dt  in place of psi at the nodes: the other factor is interpolated  (4.10)."""
+    """The weights for  int psi P_j dt  in place of psi at the nodes; the other factor is interpolated  (4.10)."""
     series: Float[Tensor, "q q"]
     """From values at the nodes to the coefficients of their Legendre series."""
 
     @staticmethod
     def of(nodes: Nodes, sizes: tuple[int, ...]) -> "NestedRule":
-        """From nodes on [-1, 1], and the numbers of nodes of the rule and of the lower ones, the largest first."""
+        """From nodes on [-1, 1], and the numbers of nodes of the rule and of its lower rules, the largest first."""
         weights, series = [], []
         for size in sizes:
             rest = len(nodes) - size
@@ -50,13 +50,13 @@ class NestedRule:
         )
 
     def for_smooth(self) -> "NestedRule":
-        """For an analytic integrand, whose error two rules tell (4.9a): without the difference of the lower ones."""
+        """For an analytic integrand, whose error two rules suffice to estimate (4.9a)."""
         return NestedRule(self.t, self.channels[:2], self.moments[:2], self.series)
 
     def for_kinks(self) -> "NestedRule":
         """For an integrand with kinks, on which two rules may agree by chance.
 
-        The last coefficients of its Legendre series tell the error too (4.9b).
+        The last coefficients of its Legendre series are a second estimate of the error (4.9b).
         """
         last = self.series[-LAST_TERMS:]
         terms = torch.zeros(LAST_TERMS, *self.series.shape, dtype=last.dtype)

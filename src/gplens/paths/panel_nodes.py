@@ -1,4 +1,4 @@
-"""m and v at the nodes of panels, kept while a nested rule grows, and their weights in its sums (MATH 4.9, 4.10)."""
+"""m and v at the nodes of panels, reused by larger nested rules, and their weights in the sums (MATH 4.9, 4.10)."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -14,13 +14,14 @@ from gplens.paths.panel_sums import KeptNodes
 from gplens.processes.process import Marginals
 
 WORTH_KEEPING = 0.25
-"""The part of the lines of a block below which nodes are evaluated again: weights are pulled back for all its lines."""
+"""If fewer than this part of the lines of a block are left, their nodes are evaluated again, since a pull-back is
+computed for all lines of the block."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of b lines before their gradients are evaluated."""
+    """Lengths and kinks of b lines, known before their gradients are evaluated."""
 
     length: Float[Tensor, " b"]
     kinks: Float[Tensor, "b k"]
@@ -29,7 +30,7 @@ class Known:
 @final
 @dataclass(frozen=True, eq=False)
 class NodePart:
-    """Some nodes of panels, evaluated together, on lines that may be more than the panels."""
+    """Nodes of panels that were evaluated together. There may be more lines than panels."""
 
     marginals: Marginals
     count: int
@@ -38,7 +39,7 @@ class NodePart:
     """The line of each panel."""
 
     def of_panels(self, tensor: Float[Tensor, "e *c p"]) -> Float[Tensor, "s *c q"]:
-        """A tensor of the lines and all nodes for the panels and the nodes with weights."""
+        """Select the panels, and the nodes that have weights, from a tensor of all lines and nodes."""
         tensor = tensor[..., : self.count]
         return tensor if self.lines.shape[0] == tensor.shape[0] else tensor[self.lines]
 
@@ -48,7 +49,7 @@ class NodePart:
         return form if self.lines.shape[0] == self.marginals.m.shape[0] else form.take(self.lines)
 
     def _of_lines(self, weights: Float[Tensor, "s p c q"]) -> Float[Tensor, "e p c _"]:
-        """Zero, not a product with zero, on other lines and at nodes without a weight."""
+        """Weights of all lines and nodes: exact zeros on other lines and at nodes without a weight."""
         e, nodes = self.marginals.m.shape[0], self.marginals.m.shape[2]
         if weights.shape[3] < nodes:
             weights = torch.nn.functional.pad(weights, (0, nodes - weights.shape[3]))
@@ -91,7 +92,7 @@ class NodeWeights:
 
     @staticmethod
     def spread(jet: Jet, matrix: Float[Tensor, "p rq"], sums: int) -> "NodeWeights":
-        """From psi_m and psi_v at nodes of their own to the nodes from which m and v are interpolated (4.16)."""
+        """From psi_m and psi_v at their own nodes to weights at the nodes that m and v are interpolated from (4.16)."""
 
         def of(partials: Float[Tensor, "s o c p"]) -> Float[Tensor, "s r o c q"]:
             return (partials @ matrix).unflatten(3, (sums, -1)).movedim(3, 1)
@@ -110,12 +111,12 @@ class NodeWeights:
         return sums.mul_(d[:, None]).unflatten(1, (r, o))
 
     def pulled_back(self, marginals: Marginals) -> Form:
-        """sum_q [by_m d_k m + by_v d_k v], not multiplied out; the outputs of the first sum are the first channels."""
+        """sum_q [by_m d_k m + by_v d_k v] as a form; its first channels are the outputs of the first sum."""
         return marginals.pull_back(self.by_m.flatten(1, 2), None if self.by_v is None else self.by_v.flatten(1, 2))
 
     @staticmethod
     def merged(chosen: Bool[Tensor, " s"], inside: "NodeWeights", outside: "NodeWeights") -> "NodeWeights":
-        """Those of the chosen panels, and those of the others."""
+        """Split into the weights of the chosen panels and those of the others."""
 
         def placed(a: Tensor, b: Tensor) -> Tensor:
             out = a.new_empty(chosen.shape[0], *a.shape[1:])
@@ -130,7 +131,7 @@ class NodeWeights:
 
 @final
 class PanelNodes(Marginals, KeptNodes):
-    """The nodes of panels, in parts that were evaluated one after the other."""
+    """The nodes of panels, in the parts in which they were evaluated."""
 
     def __init__(self, parts: tuple[NodePart, ...]) -> None:
         self.parts = parts

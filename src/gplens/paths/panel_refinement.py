@@ -1,4 +1,4 @@
-"""Paths refined panel by panel, by more nodes and then by halves, until the error is small enough (MATH 4.9)."""
+"""Refinement of paths panel by panel, with more nodes and then by halving, until the error is small (MATH 4.9)."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -10,17 +10,19 @@ from gplens.paths.panels import Panels, gain, ratio
 from gplens.paths.path_sums import PathSums
 
 NESTED = (15, 31)
-"""Numbers of nodes that are kept by the next attempt."""
+"""The rules whose nodes the next attempt contains."""
 NEXT = {9: 15, 11: 15, 15: 31, 31: 63}
-"""Nodes of the next attempt at a panel. The panels of 15 nodes and more are nested (4.7): none is evaluated twice."""
+"""The number of nodes of the next attempt at a panel. Rules of 15 nodes and more are nested (4.7), so that no node is
+evaluated twice."""
 FIRST_OF_HALVES, LAST_OF_HALVES = 15, 31
-"""Nodes of the first and last attempt at a panel that was halved, as one with a kink is again and again."""
+"""The number of nodes of the first and the last attempt at a halved panel. Panels with a kink are halved repeatedly."""
 CHANCE = 0.25
-"""The part of the largest error of a feature that every feature has, if the integrand is not analytic."""
+"""The smallest error of a feature as a part of the largest error of all features, if the integrand is not analytic."""
 CANCEL = 5.0
-"""How much larger the gap would be if the errors of features were independent, above which it tells nothing of them."""
+"""If independent errors of features would give a gap this many times larger, the errors cancel in the gap, which then
+says nothing about them."""
 STALLED = 4
-"""Rounds in a row that reduce the error by less than a third, after which the rest is taken to be rounding."""
+"""After this many rounds in a row that reduce the error by less than a third, the rest is taken to be rounding."""
 
 
 def allowed_error(integrand: Integrand, values: Float[Tensor, "b o d"], tolerance: float) -> Float[Tensor, "b o"]:
@@ -30,7 +32,7 @@ def allowed_error(integrand: Integrand, values: Float[Tensor, "b o d"], toleranc
 
 
 class PanelRefinement:
-    """The refinement of paths: sums over the panels that are settled, and the panels that are pending."""
+    """The state of a refinement: sums over the finished panels, and the panels that are pending."""
 
     def __init__(
         self, integrand: Integrand, tolerance: float, most: int, panels: Int[Tensor, " b"], count: int
@@ -48,7 +50,7 @@ class PanelRefinement:
         self.uninformed = torch.zeros(integrand.rows, dtype=torch.bool)
 
     def run(self) -> PathSums:
-        """Rounds until no panel is left that could be improved. All pending panels have equally many nodes."""
+        """Repeat rounds until no panel can be improved. All pending panels have the same number of nodes."""
         evaluated = 0
         while self.pending.owner.shape[0]:
             self.nodes.index_add_(0, self.pending.owner, torch.full_like(self.pending.owner, self.count - evaluated))
@@ -63,7 +65,7 @@ class PanelRefinement:
         return PathSums(self.values, self.error, self.worst, self.nodes, self.uninformed)
 
     def _refine(self, unsettled: Bool[Tensor, " s"], sums: PanelSums) -> int:
-        """More nodes for the panels that are not settled, or halves of them; return how many nodes they have."""
+        """Give the unfinished panels more nodes, or halve them; return their number of nodes."""
         self.pending, self.kept, evaluated = self.pending.take(unsettled), None, self.count
         if self.count in NEXT and not (self.count >= LAST_OF_HALVES and (self.halved or sums.steep)):
             nested, self.count = self.count in NESTED, NEXT[self.count]
@@ -73,7 +75,7 @@ class PanelRefinement:
         return 0
 
     def _settle(self, sums: PanelSums) -> Bool[Tensor, " s"]:
-        """Add up the panels that are within their share of the tolerance; return which are not."""
+        """Add the panels that are within their share of the tolerance to the sums; return which are not."""
         values, total = sums.values, self._added(self.values, sums.values)
         error = sums.error
         if sums.difference is not None:
@@ -89,13 +91,13 @@ class PanelRefinement:
         return unsettled
 
     def _shared(self, error: Float[Tensor, "s o d"]) -> Float[Tensor, "s o d"]:
-        """Two rules may agree on one feature by chance: its error is at least a part of the largest (4.9a)."""
+        """Two rules may agree on one feature by chance, so its error is at least a part of the largest one (4.9a)."""
         if self.integrand.smooth:
             return error
         return torch.maximum(error, CHANCE * error.amax(2, keepdim=True)) * (error > 0)
 
     def _added(self, settled: Tensor | None, pending: Tensor, chosen: Bool[Tensor, " s"] | None = None) -> Tensor:
-        """The sums of the paths with those of all pending panels, or of the chosen ones, added."""
+        """The sums of the paths including all pending panels, or the chosen ones."""
         owner = self.pending.owner
         if settled is None and chosen is None and owner.shape[0] == self.integrand.rows:
             return pending  # one panel for each path
@@ -106,14 +108,14 @@ class PanelRefinement:
         return settled.index_add(0, owner[chosen], pending[chosen])
 
     def _gain(self, total: Float[Tensor, "b o d"], sums: PanelSums) -> Float[Tensor, "s o"]:
-        """How much closer the sums are than those of the lower rule to what attributions have to add up to  (4.9a)."""
+        """How much closer the sums of the rule are to T(x) - T(x0) than the sums of the lower rule  (4.9a)."""
         owner, change = self.pending.owner, self.integrand.change
         assert sums.difference is not None
         if not bool(self.integrand.gap_floor.isfinite().all()):
             return torch.ones_like(sums.difference)  # a named approximation does not add up
         higher, zero = total.sum(2) - change, torch.zeros_like(change)
         lower = higher - zero.index_add(0, owner, sums.difference)
-        scale = total.abs().amax(2)  # in units of it squares neither overflow nor vanish
+        scale = total.abs().amax(2)  # in this unit squares neither overflow nor vanish
         squares = (sums.error / scale[owner][..., None]).square().sum(2)
         possible = scale * zero.index_add(0, owner, squares).sqrt()
         self.uninformed |= (possible > CANCEL * lower.abs()).any(1)
@@ -121,7 +123,7 @@ class PanelRefinement:
         return gain(*distances, smooth=self.integrand.smooth, decay=sums.decay)
 
     def _may_go_on(self, excess: Float[Tensor, " b"]) -> Bool[Tensor, " b"]:
-        """Paths that miss the tolerance, still gain by refinement, and have panels left."""
+        """The paths that miss the tolerance, still improve with refinement, and have panels left."""
         self.stalled = torch.where(excess > self.excess * 2 / 3, self.stalled + 1, 0)
         self.excess = excess
         count = torch.bincount(self.pending.owner, minlength=self.integrand.rows)

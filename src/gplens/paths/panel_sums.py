@@ -1,4 +1,4 @@
-"""Integrals over panels, with what tells their errors, and what a larger rule need not compute again (MATH 4.9)."""
+"""Integrals over panels, their error estimates, and the evaluated nodes for a larger rule (MATH 4.9)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from gplens.paths.panels import ratio
 
 
 class KeptNodes(ABC):
-    """What was computed at the nodes of panels, so that a rule with these nodes and more computes only the others."""
+    """Results at the nodes of panels, so that a rule that contains these nodes evaluates only its other nodes."""
 
     @abstractmethod
     def take(self, chosen: Bool[Tensor, " s"]) -> "KeptNodes | None":
-        """Those of some panels; None if they are too few to be worth it."""
+        """The results of some panels; None if so few are left that evaluating them again is cheaper."""
 
 
 @final
@@ -26,21 +26,21 @@ class PanelSums:
 
     values: Float[Tensor, "s o d"]
     error: Float[Tensor, "s o d"]
-    """The error of the lower rule if that of the rule itself may be far smaller, else the estimated error itself."""
+    """The error of the lower rule, if that of the rule may be far smaller; else the estimated error of the rule."""
     missed: Float[Tensor, "s o d"] | None = None
-    """What comes on top of it, however small the error of the rule is: what pieces of panels miss (4.10)."""
+    """An additional error that does not depend on the rule: the error of pieces of panels (4.10)."""
     difference: Float[Tensor, "s o"] | None = None
-    """The rule less the lower one, summed over the features, if the error is that of the lower rule."""
+    """The rule minus the lower rule, summed over the features, if `error` is that of the lower rule; else None."""
     decay: Float[Tensor, "s o"] | None = None
-    """The ratio of the largest error to that of the next lower rule, if there are three rules."""
+    """The ratio of the largest error to that of the next lower rule, if there are three rules; else None."""
     steep: bool = False
     """Whether the link was integrated on pieces of a panel."""
     kept: KeptNodes | None = None
-    """None if the nodes were too many to keep."""
+    """The evaluated nodes; None if there were too many to keep."""
 
     @staticmethod
     def of(sums: Float[Tensor, "s r o d"], missed: Float[Tensor, "s o"] | None, *, kinked: bool) -> "PanelSums":
-        """From the sums of a nested rule, and the part of them that pieces of panels miss."""
+        """From the sums of a nested rule, and the relative error of pieces of panels."""
         values, size = sums[:, 0], sums[:, 0].abs().amax(2, keepdim=True)
         beside = None if missed is None else missed[..., None] * size.expand_as(values)
         if kinked:
@@ -52,7 +52,7 @@ class PanelSums:
 
 
 def joined_sums(blocks: list[PanelSums]) -> PanelSums:
-    """Several sets of panels as one."""
+    """Join several sets of panels."""
 
     def joined(parts: "list[Tensor | None]") -> Tensor | None:
         known = [part for part in parts if part is not None]

@@ -13,14 +13,14 @@ from gplens.paths.pieces import SteepPanels, is_steep
 def panel_weights(
     question: Question, nodes: PanelNodes, rule: NestedRule, tolerance: float
 ) -> tuple[NodeWeights, Float[Tensor, "s o"] | None]:
-    """The weights of m and v at the nodes of panels, and the part of the sums that pieces miss where psi is steep."""
+    """The weights of m and v at the nodes of panels, and the relative error of the pieces used where psi is steep."""
     expectation, outputs = question.expectation, question.outputs
     steep = is_steep(expectation, nodes)
     if not bool(steep.any()):
         return NodeWeights.of(expectation.jet(nodes, outputs), rule.channels[None]), None
     missed = nodes.m.new_zeros(steep.shape[0], len(outputs))
     if rule.t.shape[0] > INTERPOLATING:
-        missed[steep] = torch.inf  # settled on halves of the panel
+        missed[steep] = torch.inf  # the panel will be halved instead
         return NodeWeights.of(expectation.jet(nodes, outputs), rule.channels[None]), missed
     m, v = nodes.m[steep], nodes.v[steep]
     pieces = SteepPanels(expectation, outputs, m, v, rule, tolerance).sums()

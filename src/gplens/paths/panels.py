@@ -1,4 +1,4 @@
-"""Gauss-Kronrod nodes, paths cut into panels, and the error that two rules on a panel tell (MATH 4.7, 4.9)."""
+"""Gauss-Kronrod nodes, paths cut into panels, and error estimates from two rules on a panel (MATH 4.7, 4.9)."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +13,7 @@ from torch import Tensor
 
 Nodes = NDArray[np.float64]
 NEWTON = 3
-"""Steps of Newton's method after which the zeros of a polynomial are exact to rounding."""
+"""The number of Newton steps after which the zeros of a polynomial are exact to rounding."""
 
 
 @cache
@@ -25,7 +25,7 @@ def gauss_legendre(count: int) -> tuple[Nodes, Nodes]:
 
 @cache
 def gauss_kronrod(count: int) -> tuple[Nodes, Nodes, Nodes]:
-    """The count Gauss nodes and the count + 1 that extend them to degree 3 count + 1.
+    """The count Gauss nodes and the count + 1 Kronrod nodes that extend them to degree 3 count + 1.
 
     The new nodes are the zeros of the Stieltjes polynomial E, of degree count + 1, that is orthogonal to every
     lower degree under the sign-changing weight P_count (4.7). Returns nodes, their weights, and the weights of
@@ -40,10 +40,10 @@ def gauss_kronrod(count: int) -> tuple[Nodes, Nodes, Nodes]:
 
 
 def stieltjes_zeros(nodes: Nodes) -> Nodes:
-    """The n + 1 nodes that extend n symmetric ones: zeros of E, where  int G E P_i dx = 0  for i <= n  (4.7).
+    """The n + 1 nodes that extend n symmetric nodes: zeros of E, where  int G E P_i dx = 0  for i <= n  (4.7).
 
-    G is the polynomial of degree n with the given nodes as its zeros. E has a parity, as G has, so that only every
-    second Legendre polynomial enters.
+    G is the polynomial of degree n whose zeros are the given nodes. G and E are even or odd, so that only every second
+    Legendre polynomial enters.
     """
     n = len(nodes)
     x, w = legendre.leggauss(2 * n + 4)
@@ -62,7 +62,7 @@ def stieltjes_zeros(nodes: Nodes) -> Nodes:
 
 
 def interpolatory_weights(nodes: Nodes) -> Nodes:
-    """Exact for every degree below the number of nodes: int P_0 = 2, int P_i = 0."""
+    """Weights that are exact for every degree below the number of nodes: int P_0 = 2, int P_i = 0."""
     moments = np.zeros(len(nodes))
     moments[0] = 2.0
     return np.asarray(np.linalg.solve(legendre.legvander(nodes, len(nodes) - 1).T, moments), np.float64)
@@ -111,14 +111,14 @@ class Panels:
 
 
 MARGIN = {True: 100, False: 1000}
-"""Safety factor on the measured ratio of Kronrod's to Gauss's error, by whether the integrand is analytic. Recipe:
+"""Safety factors on the measured ratio of Kronrod's to Gauss's error, if the integrand is analytic or not. Recipe:
 scripts/kronrod_gain.py"""
 LEAST = {True: 3e-3, False: 0.1}
-"""The smallest ratio that is believed, however small the measured one."""
+"""The smallest ratio that is used, however small the measured one."""
 DECAY = 4
 """Safety factor on the ratio of successive differences between three nested rules."""
 MARGIN_WITH_DECAY = 40
-"""Safety factor on the ratio of the distances from the truth, if that of successive differences is known too."""
+"""Safety factor on the ratio of the gaps of two rules, if the ratio of successive differences is known too."""
 LEAST_WITH_DECAY = 1e-3
 
 
@@ -132,10 +132,10 @@ def gain(
 ) -> Float[Tensor, "*b"]:
     """The part of |higher rule - lower rule| that is taken as the error of the higher one (4.9a).
 
-    `higher` and `lower` are the distances of the two sums from the truth. `possible` is how far the lower sums would be
-    from it if the errors of the features were independent. If they cancel instead, the distances tell nothing of the
-    features, and there is no gain. `decay` is the ratio of this difference to the one before it, if three rules are
-    nested; an integrand that is not analytic gains no more than it tells.
+    `higher` and `lower` are the gaps of the two sums over features. `possible` is the gap that the lower sum would have
+    if the errors of the features were independent. If these errors cancel instead, the gaps say nothing about single
+    features, and the gain is one. `decay` is the ratio of this difference to the previous one, if three rules are
+    nested; for an integrand that is not analytic, it bounds the result from below.
     """
     cancelling = (possible / lower).clamp(min=1.0)
     if smooth or decay is None:
@@ -147,5 +147,5 @@ def gain(
 
 
 def ratio(a: Float[Tensor, "*b"], b: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-    """a / b, with 0/0 = 0: if nothing changes there is no error."""
+    """a / b, with 0/0 = 0: no change means no error."""
     return (a / b).nan_to_num(nan=0.0, posinf=torch.inf)

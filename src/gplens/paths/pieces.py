@@ -1,4 +1,4 @@
-"""Latent functions interpolated in a panel, a steep link integrated on pieces of it, without kernels (MATH 4.10)."""
+"""Steep links, integrated on pieces of a panel from interpolated m and v, without kernels (MATH 4.10)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -15,27 +15,27 @@ from gplens.paths.panels import Panels, gauss_kronrod, ratio
 from gplens.processes.process import Marginals
 
 REACH = 2.0
-"""The change of m, in units of the link's resolution, that the nodes of a panel may span."""
+"""The largest change of m within a panel, in units of the link's resolution, for which its nodes suffice."""
 REACH_OF_PIECES = 12.0
-"""The same for a piece, whose two rules decide whether it was too long."""
+"""The largest change of m within a piece. Two rules on the piece decide whether it was too long."""
 GAIN = 0.01
-"""The part of |Kronrod - Gauss| that is taken as the error of Kronrod's sums over a piece. Psi is analytic there: if
-Gauss's fifteen nodes leave 1e-5 then Kronrod's 31, which are exact for degree 46 and not 29, leave some 1e-8."""
+"""The part of |Kronrod - Gauss| that is taken as the error of Kronrod's sums over a piece, where psi is analytic: if
+the error of 15 Gauss nodes (degree 29) is 1e-5, that of 31 Kronrod nodes (degree 46) is about 1e-8."""
 SAMPLES = 7
-"""Points at which the change over a piece is looked at before the link is evaluated."""
+"""The number of points at which the change over a piece is measured before the link is evaluated."""
 ORDER = 15
 """Gauss nodes of a piece."""
 HALVINGS = 40
-"""The most often a panel is halved in search of the places where a link is steep."""
+"""How often a panel is halved at most, to find the places where a link is steep."""
 SMALLEST = 2.0**-HALVINGS
 ROUNDING = 1e-13
-"""The part of the sums over a piece that is not told from rounding."""
+"""The part of the sums over a piece that may be rounding."""
 MOST = 512
-"""The most pieces of a panel. Only links whose resolution is not known come near."""
+"""The most pieces of a panel. Only links without a known resolution come near this limit."""
 BLOCK = 2**24
 """Bytes of the temporaries of a block of pieces."""
 SHARE = 0.1
-"""The part of the tolerance that the sums over a piece may miss."""
+"""The part of the tolerance that is allowed as the error of the sums over a piece."""
 
 
 @final
@@ -47,11 +47,11 @@ class PieceSums:
     """int psi_m P_j dt."""
     by_v: Float[Tensor, "s o c r"]
     missed: Float[Tensor, "s o"]
-    """What interpolated m and v, and sums over pieces, miss, as a part of the attributions."""
+    """The error of interpolation and of sums over pieces, relative to the attributions."""
 
 
 def is_steep(expectation: Expectation, marginals: Marginals, reach: float = REACH) -> Bool[Tensor, " s"]:
-    """Where m or v change by more over the nodes than the link's resolution allows."""
+    """The panels in which m or v changes by more than the link's resolution allows."""
     resolution = expectation.resolution(marginals)
     if resolution is None:
         return torch.zeros(marginals.m.shape[0], dtype=torch.bool)
@@ -66,7 +66,7 @@ def _span(values: Float[Tensor, "s c q"]) -> Float[Tensor, "s c"]:
 
 @final
 class SteepPanels:
-    """Panels in which the link is steep, with m and v as polynomials of t, cut into pieces."""
+    """Panels in which the link is steep, cut into pieces, with m and v as polynomials in t."""
 
     def __init__(
         self,
@@ -81,12 +81,12 @@ class SteepPanels:
         self.m, self.v = m @ rule.series.T, v @ rule.series.T  # coefficients of Legendre's polynomials
 
     def sums(self) -> PieceSums:
-        """The integrals over all pieces, each of which is halved until its own sums are exact."""
+        """The integrals over all pieces, each of which is halved until its sums are exact enough."""
         pieces, (s, c, r), o = self._resolved(), self.m.shape, len(self.outputs)
         by_m, by_v = (self.m.new_zeros(s, o, c, r) for _ in range(2))
         missed, total = (self.m.new_zeros(s, o) for _ in range(2))
         size = max(1, BLOCK // (8 * (2 * ORDER + 1) * c * r))
-        while pieces.owner.shape[0]:  # which ends: tiny pieces, and too many of a panel, are not halved
+        while pieces.owner.shape[0]:  # it ends, since pieces that are tiny or too many in their panel are not halved
             may = (torch.bincount(pieces.owner, minlength=s)[pieces.owner] <= MOST) & (pieces.width > SMALLEST)
             unsettled = [
                 self._add(pieces.take(block), may[block], by_m, by_v, missed, total)
@@ -127,7 +127,7 @@ class SteepPanels:
         missed: Float[Tensor, "s o"],
         total: Float[Tensor, "s o"],
     ) -> Bool[Tensor, " k"]:
-        """Add the pieces whose Kronrod and Gauss sums agree, or that may not be halved; return which are left."""
+        """Add the pieces whose Kronrod and Gauss sums agree, or that may not be halved; return which remain."""
         t, w, gauss = (torch.as_tensor(part) for part in gauss_kronrod(ORDER))
         m, v, P = self._interpolated(pieces, t)
         marginals = NodeValues(m, v)
@@ -161,7 +161,7 @@ def _sizes(jet: Jet, resolution: Float[Tensor, "k c p"]) -> Float[Tensor, "k o p
 def _sizes_of_sums(
     jet: Jet, resolution: Float[Tensor, "k c p"], w: Float[Tensor, " p"], part: Float[Tensor, " p"]
 ) -> Float[Tensor, "k o"]:
-    """The same of sums with the weights `part`, in units of the average resolution under the weights w."""
+    """The same for sums with the weights `part`, in units of the average resolution under the weights w."""
 
     def size(partials: Float[Tensor, "k o c p"], units: Float[Tensor, "k 1 c p"]) -> Float[Tensor, "k o"]:
         average = ratio(_products(partials, units) @ w, partials.abs() @ w)

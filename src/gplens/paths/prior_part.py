@@ -1,4 +1,4 @@
-"""The part of an attribution that is collected where the model is mostly its prior (MATH 4.13)."""
+"""The part of an attribution from the places where the model is mostly its prior (MATH 4.13)."""
 
 from collections.abc import Callable
 
@@ -14,11 +14,11 @@ from gplens.processes.prior_variances import BLOCK, support_along, support_of_ro
 from gplens.processes.process import Process
 
 NODES = 33
-"""Points of a path at which the support is evaluated. A dip between two of them is not seen."""
+"""The number of points of a path at which the support is evaluated. A dip between two of them is missed."""
 MOSTLY = 0.5
 """Below this support the model is mostly its prior."""
 BISECTIONS = 30
-"""Steps by which the places where the support passes 1/2 are found: to 3e-11 of the path."""
+"""The number of bisections for the places where the support passes 1/2, which are found to 3e-11 of the path."""
 
 Integrate = Callable[..., Attribution]
 """`attribute` or `attribute_by_sampling`."""
@@ -35,11 +35,11 @@ def support_and_prior_part(
 ) -> tuple[Float[Tensor, "b p"], Float[Tensor, "b o d"]]:
     """The support along each path, and P_k = d_k int_(s < 1/2) d_k T dt  (4.13), both averaged over a background.
 
-    A piece of a straight path is the straight path between its ends, so that P is the sum of the attributions of its
-    pieces. The support costs v at 33 points of each path, and P as much as an explanation of the paths with a low one.
+    A piece of a straight path is the straight path between its ends, so that P is the sum of the attributions of the
+    pieces with low support. This evaluates v at 33 points of each path, and integrates those pieces.
 
     Raises:
-        ValueError: the process does not say its prior variance.
+        ValueError: if the prior variance of the process is not known.
     """
     t = torch.linspace(0, 1, NODES, dtype=x.dtype)
     support = support_of_rows(question.process, x, baselines, t)
@@ -79,7 +79,7 @@ def _low_pieces(
 
 
 def _crossing(process: Process, x0: Float[Tensor, "m d"], d: Float[Tensor, "m d"], high: Place, low: Place) -> Place:
-    """Where the support passes 1/2 between a place above and one below, by bisection; the low place if both are one."""
+    """The place where the support passes 1/2, by bisection between a place above and one below it."""
     for _ in range(BISECTIONS):
         middle = (high + low) / 2
         below = _is_low(process, Line(x0, d, middle[:, None]))

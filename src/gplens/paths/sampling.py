@@ -19,7 +19,7 @@ def attribute_by_sampling(
     baselines: Float[Tensor, "#b s d"],
     background: Background = Background(),
 ) -> Attribution:
-    """Doubles the draws for the inputs whose standard error is above the tolerance, up to the most that there are."""
+    """Double the draws of the inputs whose standard error is above the tolerance, up to the largest number of draws."""
     attribution = _averaged_over_replicates(question, rule, x, baselines, background)
     missed = ~_met(attribution, question.tolerance)
     while bool(missed.any()) and (finer := question.expectation.refined()) is not None:
@@ -29,16 +29,16 @@ def attribute_by_sampling(
         attribution = attribution.replaced(missed, again)
         missed = ~_met(attribution, question.tolerance)
     converged = attribution.integral.converged
-    converged = ~missed if converged is None else converged & ~missed  # the draws have an error estimate with any rule
+    converged = ~missed if converged is None else converged & ~missed  # draws have an error estimate whatever the rule
     return replace(attribution, integral=replace(attribution.integral, converged=converged))
 
 
 def _averaged_over_replicates(
     question: Question, rule: Rule, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], background: Background
 ) -> Attribution:
-    """Every replicate integrated as an output of its own; their mean, and its standard error.
+    """Integrate every replicate as a separate output; return their mean and its standard error.
 
-    The deviation over a background is the root of the mean square over replicates, and so includes their noise.
+    The deviation over a background is the root mean square over replicates, and so includes their noise.
     """
     R, C = question.expectation.replicates, question.expectation.count(question.process.latents)
     assert R is not None

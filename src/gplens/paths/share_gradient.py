@@ -16,7 +16,7 @@ from gplens.processes.process import Process
 
 @final
 class ShareGradient(TargetGradient):
-    """Each path on one line, in numbers and shares of categories: the target is affine in f  (10.3)."""
+    """The gradient on one line per path, in numbers and shares of categories; the target is affine in f  (10.3)."""
 
     @property
     def shares(self) -> OneHotProcess:
@@ -39,7 +39,7 @@ class ShareGradient(TargetGradient):
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
-        """Sums over nodes, and over the shares of each category, so that errors are those of features."""
+        """Sums over nodes and over the shares of each category, so that errors refer to features."""
         blocks = []
         for block in torch.arange(len(rows)).split(self._lines_in_a_block(t.shape[1], weights.shape[1])):
             self.scratch.reset()

@@ -1,4 +1,4 @@
-"""What of a switched category comes through the means of latent functions, and what through variances (MATH 11.1a)."""
+"""The channels of a switched category: its parts through means and through variances (MATH 11.1a)."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,15 +13,15 @@ from gplens.paths.panels import gauss_legendre
 Moments = tuple[Float[Tensor, "p c q"], Float[Tensor, "p c q"]]
 """m and v."""
 NODES, LEVELS = 12, 5
-"""Gauss nodes of a panel, and how often the panels of a segment are halved until its parts add up."""
+"""The Gauss nodes of a panel, and how often the panels of a segment are halved at most until its parts add up."""
 ROUNDING = 1e-14
 """The rounding error of psi at the two ends of a segment, relative to psi."""
 
 
 def switched_pairs(corners: Corners, block: int) -> tuple[Int[Tensor, " p"], Int[Tensor, " p"]]:
-    """The lines on which a block is not switched yet, and for each the line that differs from it in this block alone.
+    """The lines on which a block is not switched, and for each the line that differs from it only in this block.
 
-    The lines of a path are in the order of the binary numbers that its changed blocks are the digits of.
+    The lines of a path are in binary order, with its changed blocks as digits.
     """
     begin = (corners.changed[:, block] & ~corners.switched[:, block]).nonzero()[:, 0]
     digits = corners.changed[begin, block + 1 :].sum(1)
@@ -31,7 +31,7 @@ def switched_pairs(corners: Corners, block: int) -> tuple[Int[Tensor, " p"], Int
 def split_changes(
     gradients: ChannelGradients, begin: Moments, end: Moments, outputs: tuple[int, ...], tolerance: float
 ) -> Float[Tensor, "p o q"]:
-    """The part of psi(end) - psi(begin) of each output, which is a channel of a target  (11.1a)."""
+    """The part of psi(end) - psi(begin) that belongs to the channel of each output  (11.1a)."""
     chosen = gradients.chosen(begin[0].shape[1], outputs)
     by_m, by_v = _parts(gradients.expectation, begin, end, chosen.outputs, tolerance)
     means, variances = chosen.masks(by_m)
@@ -41,7 +41,7 @@ def split_changes(
 def _parts(
     expectation: Expectation, begin: Moments, end: Moments, outputs: tuple[int, ...], tolerance: float
 ) -> tuple[Float[Tensor, "p o c q"], Float[Tensor, "p o c q"]]:
-    """int psi_m dm and int psi_v dv along straight segments in m and sqrt(v), on more panels until they add up."""
+    """int psi_m dm and int psi_v dv along straight segments in m and sqrt(v), with more panels until they add up."""
     first, last = (expectation.jet(NodeValues(*moments), outputs) for moments in (begin, end))
     change, floor = last.value - first.value, ROUNDING * (last.value.abs() + first.value.abs())
     by_m = torch.zeros_like(first.by_m)

@@ -18,7 +18,7 @@ from gplens.processes.process import Marginals
 
 @final
 class SwitchingGradient(TargetGradient):
-    """Each path on the 2^c lines of its c changed categories, which stay as they are on a line.
+    """The gradient on the 2^c lines of a path that changes c categories, which are constant on each line.
 
     number k:    d_k sum_S w_S(t) d_k T(x_num(t), S)                  w_S = t^|S| (1 - t)^(c - |S|)      (10.1)
     category j:  E_S[T given j in S] - E_S[T given j not in S]        every other one switched with probability t
@@ -31,7 +31,7 @@ class SwitchingGradient(TargetGradient):
         return self.question.switches
 
     def measured(self) -> Known:
-        """The length of the longest line of a path, and the kinks of all of them; NaN where a path has fewer."""
+        """The length of the longest line of each path, and the kinks of all its lines; NaN where a path has fewer."""
         corners = self.switches.corners(self.starts, self.x)
         line = Line(corners.x0, corners.d, self.x.new_zeros(len(corners.d), 0))
         length = self.x.new_zeros(self.rows).scatter_reduce(0, corners.owner, self.process.length(line), "amax")

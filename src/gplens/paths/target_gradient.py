@@ -1,4 +1,4 @@
-"""What gradients of a target along paths share: the target at both ends, its rounding, kinks, sizes of blocks."""
+"""The base class of gradients along paths: the target at both ends, its rounding, kinks, sizes of blocks."""
 
 from abc import abstractmethod
 from functools import cached_property
@@ -20,7 +20,7 @@ ROUNDING = torch.finfo(torch.float64).eps
 
 
 class TargetGradient(Integrand):
-    """The gradient of T = psi(m, v) along b paths from x0 to x, for the outputs asked for.
+    """The gradient of T = psi(m, v) along b paths from x0 to x, for the requested outputs.
 
     Args:
         question: what is explained.
@@ -43,7 +43,7 @@ class TargetGradient(Integrand):
 
     @property
     def process(self) -> Process:
-        """What is evaluated on lines."""
+        """The process that is evaluated on lines."""
         return self.question.process
 
     @property
@@ -56,7 +56,7 @@ class TargetGradient(Integrand):
 
     @cached_property
     def known(self) -> Known:
-        """What is known of the paths."""
+        """Lengths and kinks of the paths."""
         return self.measured()
 
     @property
@@ -99,7 +99,7 @@ class TargetGradient(Integrand):
 
     @property
     def gap_floor(self) -> Float[Tensor, "b o"]:
-        """The stated accuracy of the target: relative to the target, and the floor of an absolute one."""
+        """The accuracy of the target: its relative error times the target, plus its absolute error."""
         return max(self.expectation.accuracy, ROUNDING) * (self.end.abs() + self.start.abs()) + self.floor
 
     @property
@@ -108,7 +108,7 @@ class TargetGradient(Integrand):
 
     @property
     def least_nodes(self) -> int:
-        """Logits of classes differ along most paths by more than the polynomials of the smallest rules describe."""
+        """More nodes for classes: along most paths their logits change by more than the smallest rules can describe."""
         return 15 if self.expectation.independent else 9
 
     @property

@@ -1,7 +1,7 @@
 """Blocks of rows on as many threads as torch uses in this process.
 
-The operations of torch release Python's lock, and the blocks of a table do not depend on each other, so that threads
-over blocks gain more than threads inside of the small products of one block.
+Operations of torch release Python's global lock, and the blocks of a table are independent, so that threads over
+blocks are faster than threads inside the small products of one block.
 """
 
 from collections import deque
@@ -16,24 +16,24 @@ from gplens.lines.scratch import Scratch
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 AHEAD = 2
-"""Blocks for each thread that are begun before the first of them is taken, so that few results are held."""
+"""The number of blocks per thread that are started ahead, so that few results are held at once."""
 
 
 def balanced(rows: int, block: int, threads: int) -> int:
-    """Rows of a block, at most `block`, such that every thread has equally many blocks."""
+    """The rows of a block, at most `block`, such that every thread has equally many blocks."""
     rounds = -(-rows // (block * threads))
     return -(-rows // (rounds * threads))
 
 
 def in_order(function: Callable[[Block, Scratch], Result], blocks: Iterable[Block], threads: int) -> Iterator[Result]:
-    """The results of blocks in their order. Each thread has memory of its own, and records no gradients."""
+    """The results of blocks, in order. Each thread has its own scratch memory, and records no gradients."""
     scratches = [Scratch() for _ in range(threads)]
     if threads == 1:
         yield from (function(block, scratches[0]) for block in blocks)
         return
 
     def work(block: Block) -> Result:
-        scratch = scratches.pop()  # there are as many as threads
+        scratch = scratches.pop()  # one for each thread
         try:
             with torch.inference_mode(False), torch.no_grad():
                 return function(block, scratch)

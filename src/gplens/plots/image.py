@@ -103,7 +103,7 @@ def _certainty(e: Attributions, j: int | None, row: int) -> Array:
     if shown.std is None:
         raise ValueError(
             "expected standard deviations for fade=True, got an explanation without; pass "
-            "exuncertainty=gplens.Diagonal()."
+            "uncertainty=gplens.Diagonal() to gplens.explain."
         )
     values, std = torch.from_numpy(shown.values[0]).abs(), torch.from_numpy(shown.std[0])
     sure = (values > 0).double()

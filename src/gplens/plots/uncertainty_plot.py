@@ -51,7 +51,7 @@ def uncertainty(
     if not is_variance(e):
         raise ValueError(
             f"expected an explanation of a variance, got one of {e.provenance.target}; pass "
-            "extarget=gplens.targets.EpistemicVariance()."
+            "target=gplens.targets.EpistemicVariance() to gplens.explain."
         )
     j = output_of(e, output, row)
     shown = marks(e, j, [row], split(by_size(of_output(e.values, j)[row : row + 1]), top), 0.9)

@@ -1,1 +1,1 @@
-"""The latent function: posteriors, side by side, mixed, of transformed inputs, and of plain functions (MATH 1)."""
+"""Latent functions: posteriors, stacks and mixes of them, transformed inputs, and plain functions (MATH 1)."""

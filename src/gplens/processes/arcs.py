@@ -1,4 +1,4 @@
-"""Paths that go round: pairs of inputs (cos, sin) in polar coordinates, in which an arc is straight (MATH 1.13)."""
+"""Paths along arcs: pairs of inputs (cos, sin) in polar coordinates, in which an arc is straight (MATH 1.13)."""
 
 from dataclasses import dataclass
 from math import pi
@@ -13,7 +13,7 @@ from gplens.processes.process import Process
 from gplens.processes.smooth_map import Jet, SmoothMap
 
 SAME = 1e-9
-"""Turns and radii that differ by less are the same: float64 leaves some 1e-16 of a cosine."""
+"""Angles (in turns) and radii that differ by less count as equal; float64 rounds a cosine by about 1e-16."""
 Ends = tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]
 
 
@@ -26,14 +26,14 @@ class Arcs:
     pairs: tuple[tuple[int, int], ...]
 
     def process(self, base: Process) -> Curved:
-        """The same latent functions of a radius and an angle in the place of each pair."""
+        """The same latent functions of radius and angle in place of each pair."""
         return Curved(base, self._map())
 
     def ends(self, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> Ends | None:
-        """Inputs and baselines in these coordinates; None if no path goes round, so that all are straight anyway.
+        """Inputs and baselines in polar coordinates; None if no angle changes, so that all paths are straight anyway.
 
-        The angle of a baseline is the one within half a turn of that of its input. At half a turn both ways are of
-        one length: the path does not pass the angle zero, as the numbers between the two do not.
+        The angle of a baseline is within half a turn of the angle of its input. At exactly half a turn both ways are
+        equally long; the path then takes the one that does not pass the angle zero.
         """
         cos, sin = (list(place) for place in zip(*self.pairs, strict=True))
         radius, angle = _polar(X[:, cos], X[:, sin])
@@ -72,7 +72,7 @@ class Arcs:
 
 
 def _polar(x: Float[Tensor, "*b p"], y: Float[Tensor, "*b p"]) -> tuple[Float[Tensor, "*b p"], Float[Tensor, "*b p"]]:
-    """Radius and angle in [0, 2 pi), with exact radii of one and angles of zero where only rounding is in the way."""
+    """Radius and angle in [0, 2 pi), rounded to a radius of one and an angle of zero where they differ by rounding."""
     radius, angle = torch.hypot(x, y), torch.atan2(y, x)
     angle = torch.where(angle < -SAME, angle + 2 * pi, angle.clamp(min=0.0))
     return torch.where((radius - 1).abs() <= SAME, 1.0, radius), angle

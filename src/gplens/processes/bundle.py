@@ -1,4 +1,4 @@
-"""Several straight paths to one input as a single path, so that error bars of an average over them are its own."""
+"""Several straight paths to one input as a single path, whose error bars are those of the average over the paths."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ class Bundle(Process):
     sum_j a_j IG^(j)_k = int_0^1 d f/dz_k du,  d f/dz_k = s a_j d_jk d_k f  on path j,  d_j = x - x0_j  (5.20)
 
     is the attribution of z_k on the path z = u from 0 to 1. A coordinate that stands for a set of features has the sum
-    of their gradients  (5.19). Only what error bars need is defined.
+    of their gradients  (5.19). Only the methods that error bars need are defined.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class Bundle(Process):
         raise NotImplementedError("expected error bars alone to be asked of a bundle of paths.")
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """That of the longest path, since all have equally many nodes."""
+        """The length of the longest path, since all paths have equally many nodes."""
         return self.base.length(self._ends).max().expand(len(line.d))
 
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
-        """The places on their own paths, which differ from path to path."""
+        """The kinks of each path, which differ from path to path."""
         return self.base.kinks(self._ends).flatten().expand(len(line.d), -1)
 
     @property
@@ -76,7 +76,7 @@ class Bundle(Process):
         return Line(self.baselines, self.d, self.d.new_zeros(self.paths, 0))
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """Block by block, with the pairs of a path on the left side and all paths on the right side at once."""
+        """Block by block: the nodes of one path on the left side, of all paths at once on the right side."""
         rows, columns = self._paths(left), self._paths(right)
         i, j = self._chosen(left), self._chosen(right)
         blocks = [
@@ -111,7 +111,7 @@ class Bundle(Process):
         return Pairs(at if right is left else self.marginals(left, latent), at, c, c_k, c_l, gradient_sum, gradients)
 
     def split_pairs(self, line: Line, latent: int) -> SplitPairs:
-        """With everything in the prior. Marginals need no pairs of different paths."""
+        """Everything counts as prior. Marginals need no pairs of different paths."""
         at, paths = self.marginals(line, latent), self._paths(line)
         shared = self.base.pairs(paths, paths, latent).c.diagonal(dim1=1, dim2=2).reshape(1, -1)
         return SplitPairs.unsplit(at, at.v - shared, lambda left, right: self.pairs(left, right, latent).as_between())
@@ -136,7 +136,7 @@ class Bundle(Process):
         return Bundle(base, self.x, self.baselines, self.shares, self.sets)
 
     def _chosen(self, line: Line) -> list[int]:
-        """The paths on which there are nodes, which are in order, equally many on each."""
+        """The paths that have nodes. The nodes are in order, equally many on each path."""
         return (self.paths * line.t[0]).floor().long().unique_consecutive().tolist()
 
     def _paths(self, line: Line) -> Line:
@@ -161,7 +161,7 @@ def _indicator(sets: Sequence[Sequence[int]], x: Float[Tensor, " d"]) -> Float[T
 
 
 def _beside(block: Float[Tensor, "s q p *rest"]) -> Float[Tensor, "q sp *rest"]:
-    """The nodes of all paths on the right side in one axis."""
+    """Join the nodes of all paths on the right side in one axis."""
     return block.transpose(0, 1).flatten(1, 2)
 
 
@@ -172,5 +172,5 @@ def _above(block: Float[Tensor, "s p q *rest"]) -> Float[Tensor, "sp q *rest"]:
 def _directed(
     matrix: Float[Tensor, "s *pairs d"], along: Float[Tensor, " d"], y: Float[Tensor, "s *ones d"], full: bool
 ) -> Float[Tensor, "s *pairs d"]:
-    """Times the directions of both paths."""
+    """Multiply by the directions of both paths."""
     return matrix * (along[:, None] * y[..., None, :] if full else along * y)

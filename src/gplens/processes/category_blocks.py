@@ -16,16 +16,16 @@ from gplens.processes.transformed import Transformed
 
 Blocks = tuple[tuple[int, ...], ...]
 LOOKED_AT = 4
-"""Support points at which the Jacobian of a warp is evaluated to see which columns depend on which."""
+"""The number of support points at which a Jacobian is evaluated, to see which columns depend on which."""
 
 
 def category_blocks(process: Process) -> Blocks:
-    """The columns of categories and tasks, those that change together in one block; empty if all are numbers."""
+    """Blocks of category and task columns that change together; empty if all columns are numbers."""
     return joined_blocks(_blocks(process))
 
 
 def rounded_columns(process: Process) -> list[int]:
-    """Columns that the host rounds, so that it agrees with the process at whole numbers only."""
+    """Columns that the host rounds; host and process agree there at whole numbers only."""
     if isinstance(process, Transformed):
         return [*process.map.rounded]
     if isinstance(process, Stack):
@@ -34,7 +34,7 @@ def rounded_columns(process: Process) -> list[int]:
 
 
 def joined_blocks(blocks: Iterable[Iterable[int]]) -> Blocks:
-    """Blocks that share a column are one block."""
+    """Merge blocks that share a column."""
     joined: list[set[int]] = []
     for block in map(set, blocks):
         touching = [other for other in joined if other & block]
@@ -58,7 +58,7 @@ def _blocks(process: Process) -> list[tuple[int, ...]]:
 
 
 def _columns(kernel: Kernel, Z: Float[Tensor, "n d"]) -> list[int]:
-    """The columns of a kernel that has no derivative in them."""
+    """The columns in which a kernel has no derivative."""
     if isinstance(kernel, Discrete):
         return list(range(Z.shape[1]))
     if isinstance(kernel, ActiveDimensions):
@@ -77,6 +77,6 @@ def _columns(kernel: Kernel, Z: Float[Tensor, "n d"]) -> list[int]:
 
 
 def _behind(blocks: list[tuple[int, ...]], depends: Bool[Tensor, "d e"]) -> list[tuple[int, ...]]:
-    """The raw columns that the columns of each block depend on."""
+    """The raw columns on which the columns of each block depend."""
     behind = (depends[:, list(block)].any(1).nonzero()[:, 0].tolist() for block in blocks)
     return [tuple(columns) for columns in behind if columns]

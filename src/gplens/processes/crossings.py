@@ -1,4 +1,4 @@
-"""Where lines cross the kinks of a map: functions of x that pass thresholds (MATH 1.12)."""
+"""The places where lines cross the kinks of a map, given by functions of x and thresholds (MATH 1.12)."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from torch import Tensor
 from gplens.lines.line import Line
 
 PIECES = 128
-"""Pieces of a line, in each of which a function passes a threshold once, or not at all."""
+"""The number of pieces of a line; a function is assumed to pass a threshold at most once in each."""
 HALVINGS = 52
-"""Halvings of a piece, after which float64 does not tell its ends apart."""
+"""The number of halvings of a piece, after which float64 cannot distinguish its ends."""
 
 
 class Levels(NamedTuple):
@@ -20,10 +20,10 @@ class Levels(NamedTuple):
 
     functions: Callable[[Float[Tensor, "k d"]], Float[Tensor, "k r"]]
     thresholds: tuple[Float[Tensor, " m"], ...]
-    """Those of each function, in ascending order."""
+    """The thresholds of each function, in ascending order."""
 
     def after(self, earlier: Callable[[Tensor], Tensor]) -> "Levels":
-        """The same of earlier(x)."""
+        """The same levels, as functions of the x of an earlier map."""
         return Levels(lambda x: self.functions(earlier(x)), self.thresholds)
 
     @staticmethod
@@ -38,7 +38,7 @@ class Levels(NamedTuple):
     def crossings(self, line: Line) -> Float[Tensor, "b k"]:
         """The places t at which a function passes one of its thresholds; NaN fills up shorter rows.
 
-        Two passages of one threshold in one piece of the line are missed. The adaptive rule refines there.
+        If a function passes a threshold twice in one piece, both places are missed; the adaptive rule refines there.
         """
         t = torch.linspace(0, 1, PIECES + 1, dtype=line.d.dtype)
         nodes = Line(line.x0, line.d, t.expand(len(line.d), -1)).points()
@@ -75,7 +75,7 @@ class Levels(NamedTuple):
 def _passages(
     values: Float[Tensor, "b q"], thresholds: Float[Tensor, " m"]
 ) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"], Int[Tensor, " n"]]:
-    """Rows, pieces and thresholds for which the ends of a piece lie on different sides of a threshold."""
+    """The (row, piece, threshold) triples for which the ends of the piece are on different sides of the threshold."""
     below = torch.searchsorted(thresholds, values)
     count = below.diff(dim=1).abs()
     row, piece = count.nonzero(as_tuple=True)
@@ -93,10 +93,10 @@ def _by_row(row: Int[Tensor, " n"], places: Float[Tensor, " n"], rows: int) -> F
 
 
 def slowed(s: Float[Tensor, "b q"], kinks: Float[Tensor, "b k"]) -> tuple[Float[Tensor, "b q"], Float[Tensor, "b q"]]:
-    """tau(s) and tau'(s): from 0 to 1, through every kink with three derivatives that are zero  (5.18).
+    """tau(s) and tau'(s): tau grows from 0 to 1, and its first three derivatives are zero at every kink  (5.18).
 
-    Between two kinks tau goes from one to the other as int u^3 (1 - u)^3 du does. Each piece has a share of s that is
-    the mean of its share of t and of an equal one, so that short pieces have nodes too.
+    Between two kinks tau grows like int u^3 (1 - u)^3 du. The share of s of a piece is the mean of its share of t and
+    of an equal share, so that short pieces have nodes too.
     """
     inside = torch.where((kinks > 0) & (kinks < 1), kinks, torch.nan)
     if not bool(inside.isfinite().any()):

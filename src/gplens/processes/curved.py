@@ -17,15 +17,15 @@ from gplens.processes.process import Marginals, Process, Sources
 from gplens.processes.smooth_map import Jet, SmoothMap
 
 CHORDS = 32
-"""Pieces into which a curve is cut to measure its length."""
+"""The number of chords by which the length of a curve is measured."""
 
 
 @final
 class Curved(Process):
     """f(phi(x)):  d_k = sum_j J_jk d_j', with the Jacobian J of phi at every node  (1.12).
 
-    The base sees every node as a line of its own, and every pair of nodes as the line between the two, so that its
-    formulas hold. O(q) times the cost of one node, where a straight line shares work between its nodes.
+    Every node is passed to the base as a line with one node, and every pair of nodes as the line between the two, so
+    that the formulas of the base hold. It costs q times one node, whereas the nodes of a straight line share work.
     """
 
     def __init__(self, base: Process, phi: SmoothMap) -> None:
@@ -59,7 +59,7 @@ class Curved(Process):
 
     @property
     def cuts(self) -> int:
-        """All of them: at each of many the slope jumps."""
+        """No limit: the slope jumps at every kink."""
         return 10**6
 
     def along(self, line: Line) -> "CurvedMarginals":
@@ -73,7 +73,7 @@ class Curved(Process):
         return self.base.length(Line(start, d, d.new_zeros(len(d), 0))).unflatten(0, (-1, CHORDS)).sum(1)
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """Of a posterior and a map without kinks what is fitted at every node; of others the base at every pair."""
+        """The fitted part at every node for a posterior and a map without kinks; else the base at every pair."""
         if (x := self._nodes(left, latent)) is None:
             return self._pairs(left, right, latent)
         y = x if right is left else self._nodes(right, latent)
@@ -89,9 +89,9 @@ class Curved(Process):
         return None if inner is None else CurveNodes(self, *inner, line)
 
     def _pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """The base at every pair of nodes, on the line between them; the chain rule, once for every derivative.
+        """The base at every pair of nodes, on the line between them, with the chain rule for every derivative.
 
-        Nodes are slowed down at kinks, where gradients jump: t = tau(s), and gradients times tau'(s)  (5.18).
+        Nodes are denser near kinks, where gradients jump: t = tau(s), and gradients are multiplied by tau'(s)  (5.18).
         """
         square, (left, left_rate) = right is left, self._slowed(left)
         right, right_rate = (left, left_rate) if square else self._slowed(right)
@@ -129,7 +129,7 @@ class Curved(Process):
         return Pairs(at_left, at_right, inner.c.view(b, q, p), c_k, c_l, gradient_sum, gradients)
 
     def _slowed(self, line: Line) -> tuple[Line, Float[Tensor, "b q"]]:
-        """The same lines with nodes tau(s) in the place of s, and tau'(s)."""
+        """The same lines with nodes tau(s) in place of s, and tau'(s)."""
         t, rate = slowed(line.t, self.kinks(line))
         return Line(line.x0, line.d, t), rate
 
@@ -142,7 +142,7 @@ class Curved(Process):
         return None if inner is None else replace(inner, process=Curved(inner.process, self.phi))
 
     def at(self, line: Line) -> Jet:
-        """phi at all nodes of all lines, one after the other."""
+        """phi at all nodes of all lines, as one table."""
         return defined_at(self.phi, line.points().flatten(0, 1))
 
 
@@ -164,7 +164,7 @@ def defined_at(phi: SmoothMap, x: Float[Tensor, "k d"]) -> Jet:
 def _at_nodes(
     pairs: NodeMarginals, at: Jet, rate: Float[Tensor, "b q"], shape: tuple[int, int, int], other: int
 ) -> NodeMarginals:
-    """The marginals of the nodes of one side of all pairs, pulled back; axis `other` is that of the other side."""
+    """The marginals of the nodes on one side of all pairs, pulled back; `other` is the axis of the other side."""
     m, v = (part.view(shape).select(other, 0) for part in (pairs.m, pairs.v))
     gradients = torch.stack([pairs.m_k[:, 0], pairs.v_k[:, 0]], dim=1).unflatten(0, shape).select(other, 0)
     m_k, v_k = at.back(gradients.flatten(0, 1)).unflatten(0, m.shape).unbind(2)
@@ -181,7 +181,7 @@ class CurvedMarginals(Marginals):
 
     @cached_property
     def base(self) -> Marginals:
-        """The base at the nodes, each a line of its own."""
+        """The base at the nodes, each passed as a line with one node."""
         return self.process.base.along(Line.at(self.jet.values))
 
     def means(self) -> Float[Tensor, "b c q"]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def posterior_of(base: Process, latent: int) -> tuple[Posterior, int] | None:
-    """The posterior of a latent function, and its number there; None for other processes."""
+    """The posterior that a latent function belongs to, and its index there; None for other processes."""
     if isinstance(base, Stack):
         for part in base.parts:
             if latent < part.latents:
@@ -63,7 +63,7 @@ class CurveNodes:
 
     @cached_property
     def w_k(self) -> Float[Tensor, "b q r d"]:
-        """F d_k k, which keeps the digits that a product with A loses (1.7)."""
+        """F d_k k, which keeps digits that a product with A would lose (1.7)."""
         gradient = self.posterior.kernel.gradient(self.jet.values, self.posterior.Z)
         return self.jet.back(self._F @ gradient).unflatten(0, self.line.t.shape)
 
@@ -118,7 +118,7 @@ class CurveNodes:
 
 
 def curve_split_pairs(nodes: CurveNodes) -> SplitPairs:
-    """(5.13) at the nodes of curves: k A k apart from the prior."""
+    """(5.13) at the nodes of curves, with the fitted part k A k separate from the prior."""
 
     def prior(left: Line, right: Line) -> Between:
         x = CurveNodes(nodes.curve, nodes.posterior, nodes.latent, left)
@@ -136,7 +136,7 @@ def curve_split_pairs(nodes: CurveNodes) -> SplitPairs:
 
 
 def curve_pairs(x: CurveNodes, y: CurveNodes) -> Pairs:
-    """The moments of the prior less those of k A k, with one or both arguments differentiated  (5.13)."""
+    """The moments of the prior minus those of k A k, with one or both arguments differentiated  (5.13)."""
     prior, square = x.prior(y), x is y
     c_k = prior.by_x.transpose(1, 2) - x.slopes(y.w)
     return Pairs(

@@ -14,18 +14,18 @@ from gplens.processes.process import Marginals, Process, Sources
 
 Places = Callable[[Line], Float[Tensor, "b k"]]
 GRADES = 16
-"""Powers of four, down to 2e-10 of a path."""
+"""The number of cuts towards the baseline, at powers of 1/4: down to 2e-10 of the path."""
 
 
 @final
 class Cut(Process):
-    """The same latent functions, with paths that are cut in more places.
+    """The same latent functions, with paths that are cut at additional places.
 
     Args:
         base: the latent functions.
-        places: where each line is cut, as t from 0 to 1; NaN fills up shorter rows.
-        most: the most places of a line that it is cut at.
-        held: numbers that a target holds for each node, for which blocks of rows leave room.
+        places: the places t in (0, 1) at which each line is cut; shorter rows are filled with NaN.
+        most: the most places at which one line is cut.
+        held: the numbers that the target holds for each node, which count in the size of blocks of rows.
     """
 
     def __init__(self, base: Process, places: Places, most: int, held: int = 0) -> None:
@@ -33,12 +33,12 @@ class Cut(Process):
 
     @staticmethod
     def at_levels(base: Process, levels: Levels, held: int) -> "Cut":
-        """Where functions of x cross thresholds, each at most twice: a path may turn."""
+        """The places where functions of x cross thresholds; each threshold may be crossed twice, if the path turns."""
         return Cut(base, levels.crossings, 2 * sum(len(thresholds) for thresholds in levels.thresholds), held)
 
     @staticmethod
     def graded(base: Process) -> "Cut":
-        """Ever finer towards the baseline, where the logarithm of an improvement over it has a singularity."""
+        """Ever finer cuts towards the baseline, where the logarithm of an improvement over it has a singularity."""
         grades = 4.0 ** -torch.arange(1, GRADES + 1, dtype=torch.float64)
         return Cut(base, lambda line: grades.expand(len(line.d), -1), GRADES)
 

@@ -16,9 +16,9 @@ from gplens.processes.transformed import Transformed
 def distance_to_data(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"] | None:
     """The path length (4.6) from each point to the nearest support point, in lengthscales (1.16).
 
-    Support points are the training rows of an exact model, and the inducing points of a sparse one. Of several latent
-    functions the largest distance. None for gplens.Functions, which have no data, and for kernels without a formula of
-    their own, whose lengths are expensive.
+    Support points are the training rows of an exact model, and the inducing points of a sparse one. For several latent
+    functions, the largest distance. None for gplens.Functions, which have no data, and for kernels whose path length
+    has no formula and would be expensive.
     """
     if isinstance(process, Posterior):
         return None if process.kernel.autograd else _to_nearest(process, X)
@@ -36,7 +36,7 @@ def distance_to_data(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor,
 
 
 def _to_nearest(posterior: Posterior, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-    """Point by point, since there are as many lines from each as there are support points."""
+    """Point by point, since each point has a line to every support point."""
     none = posterior.Z.new_zeros(len(posterior.Z), 0)
     lengths = [posterior.length(Line(x[None], posterior.Z - x, none)).amin() for x in X]
     return torch.stack(lengths)

@@ -1,4 +1,4 @@
-"""A Gaussian process that is given by mean(x) and variance(x) alone, as differentiable functions."""
+"""A Gaussian process given only by differentiable functions mean(x) and variance(x)."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -16,7 +16,7 @@ from gplens.processes.process import Marginals, Process
 Function = Callable[[Tensor], Tensor]
 
 PIECES = 64
-"""Pieces of a path at whose ends the functions are evaluated to see how often they turn."""
+"""The number of pieces of a path at whose ends the functions are evaluated, to see how often they turn."""
 SAME = 1e-8
 """Largest difference between a row alone and the same row in a batch, relative to the largest value."""
 SLOPE = 1e-4
@@ -27,9 +27,9 @@ SLOPE = 1e-4
 class Functions(Process):
     """m(x) and v(x) as torch functions of a batch: (b, d) -> (b,), or (b, c) for c outputs. Gradients by autograd.
 
-    Row i of the result must depend on row i of the input alone. explain() checks that, and that the gradient of
-    autograd is that of the values. A bump narrower than 1/64 of the path can be missed; one of 1/1000 is seen with
-    rule=gplens.rules.Adaptive(reach=0.05), which looks harder.
+    Row i of the result must depend only on row i of the input. explain() checks this, and that the autograd gradient
+    agrees with the values. A bump narrower than 1/64 of the path can be missed; one of 1/1000 is found with the finer
+    first panels of rule=gplens.rules.Adaptive(reach=0.05).
 
     Args:
         mean: m(x) in float64.
@@ -61,19 +61,19 @@ class Functions(Process):
 
     @property
     def smooth(self) -> bool:
-        """Unknown, and so assumed to be False."""
+        """Not known, so assumed to be False."""
         return False
 
     @property
     def width(self) -> int:
-        """A guess of what the autograd graph of an unknown function holds."""
+        """A guess of the numbers that the autograd graph of an unknown function holds."""
         return 10 * self.features + self.outputs
 
     def along(self, line: Line) -> "FunctionMarginals":
         return FunctionMarginals(self, line)
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """Three for each time that a function runs through its whole range: one panel of the path per turn."""
+        """Three lengthscales for each time that a function runs through its whole range: one panel for each turn."""
         t = torch.linspace(0, 1, PIECES + 1, dtype=line.d.dtype).expand(len(line.d), -1)
         marginals = self.along(Line(line.x0, line.d, t))
         values = marginals.m if self.variance is None else torch.cat([marginals.m, marginals.v], dim=1)
@@ -88,7 +88,7 @@ class Functions(Process):
         )
 
     def select(self, latents: tuple[int, ...]) -> "Functions":
-        """Some of the outputs. The functions still compute all of them."""
+        """Some of the outputs. The functions still compute all outputs."""
         index, functions = list(latents), self
 
         def mean(x: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class Functions(Process):
         return autograd_section(lambda x: self.values(name, x.flatten(0, 1)).unflatten(0, x.shape[:2]), line)
 
     def check(self, points: Float[Tensor, "k d"]) -> None:
-        """Refuse functions that mix the rows of a batch, or whose autograd gradient is not that of their values."""
+        """Refuse functions that mix the rows of a batch, or whose autograd gradient contradicts their values."""
         for name in ("mean",) if self.variance is None else ("mean", "variance"):
             together = self.values(name, points)
             if not bool(together.isfinite().all()) or (name == "variance" and bool((together < 0).any())):

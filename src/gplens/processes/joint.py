@@ -1,4 +1,4 @@
-"""A latent function and its gradient at any points, jointly Gaussian: what ties inputs together (MATH 5.24)."""
+"""A latent function and its gradient at any points, jointly Gaussian, for draws over many inputs (MATH 5.24)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
 Block = Float[Tensor, "n e m e"]
-"""Between n and m points, with f before its gradient: e = 1 + d."""
+"""A covariance between n and m points, with f before its gradient: e = 1 + d."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class JointPoints:
-    """One latent function at points x_i: the covariances of (f, d_1 f, ..., d_d f) between any two sets of them."""
+    """One latent function at points x_i: the covariances of (f, d_1 f, ..., d_d f) between any two sets of points."""
 
     covariance: Callable[[slice, slice], Block]
     """(rows, columns) -> Cov of (f, grad f) at the points of two slices."""
 
     @staticmethod
     def of(process: Process, latent: int, X: Float[Tensor, "n d"]) -> "JointPoints":
-        """At the points X.
+        """The latent function at the points X.
 
         Raises:
             ValueError: the process has no covariances between points of different paths.
@@ -65,7 +65,7 @@ class JointPoints:
 
 
 def _of_posterior(posterior: Posterior, latent: int, X: Float[Tensor, "n d"]) -> JointPoints:
-    """k and its derivatives between the points, less k A k  (5.13), with F k of every point computed once."""
+    """k and its derivatives between the points minus k A k  (5.13), with F k of every point computed once."""
     kernel, Z, A = posterior.kernel, posterior.Z, posterior.A.of(latent)
     parts = [kernel(X, Z)[:, None] @ A.F[0].T, kernel.gradient(X, Z).mT @ A.F[0].T]
     w = torch.cat(parts, dim=1)

@@ -8,13 +8,13 @@ from gplens.kernels import ActiveDimensions, Bilinear, Discrete, Kernel, Product
 from gplens.processes.one_hot_layout import OneHotLayout
 
 TRIED = 64
-"""Random pairs of combinations of levels at which a kernel of several categories is compared with its factors."""
+"""The number of random pairs of level combinations at which a kernel is compared with the product of its factors."""
 AGREEMENT = 1e-12
-"""Their largest difference, relative to the largest value."""
+"""The largest accepted difference of kernel and product, relative to the largest value."""
 
 
 def one_hot_kernel(kernel: Kernel, layout: OneHotLayout) -> Kernel | None:
-    """The multilinear extension of a kernel; None if it is no sum of products with one factor for each category."""
+    """The multilinear extension of a kernel; None if it is not a sum of products with one factor for each category."""
     return _rewritten(kernel, list(range(layout.features)), layout)
 
 
@@ -39,7 +39,7 @@ def _rewritten(kernel: Kernel, columns: list[int], layout: OneHotLayout) -> Kern
 
 
 def _overlap(kernels: tuple[Kernel, ...], columns: list[int], layout: OneHotLayout) -> bool:
-    """Whether two factors depend on one category: their product is not linear in its shares."""
+    """Whether two factors depend on the same category, so that their product is not linear in its shares."""
     used: set[int] = set()
     for kernel in kernels:
         own = {columns[i] for i in _columns(kernel, list(range(len(columns))))} & layout.levels.keys()
@@ -50,7 +50,7 @@ def _overlap(kernels: tuple[Kernel, ...], columns: list[int], layout: OneHotLayo
 
 
 def _columns(kernel: Kernel, columns: list[int]) -> set[int]:
-    """The columns that a kernel of these columns depends on."""
+    """The columns that the kernel depends on."""
     if isinstance(kernel, ActiveDimensions):
         return _columns(kernel.kernel, [columns[i] for i in kernel.dims.tolist()])
     if isinstance(kernel, Scale):

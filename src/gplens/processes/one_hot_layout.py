@@ -1,4 +1,4 @@
-"""Inputs whose categories are replaced by one-hot blocks, in which a path between two categories is straight."""
+"""Inputs with one-hot blocks in place of categories, so that a path between two categories is straight."""
 
 from dataclasses import dataclass
 from typing import final
@@ -8,13 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 SAME = 1e-9
-"""Codes that differ by less, relative to 1 + |code|, are one category: what rounding of a scaled code leaves."""
+"""Codes that differ by less, relative to 1 + |code|, are the same category: scaling a code may round it."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class OneHotLayout:
-    """The columns of x with a block of shares in place of each category: p_l is the share of level l."""
+    """The columns of x, with a block of shares in place of each category; p_l is the share of level l."""
 
     features: int
     """The number d of columns of x."""
@@ -44,7 +44,7 @@ class OneHotLayout:
         """Numbers as they are, one-hot blocks for categories.
 
         Raises:
-            ValueError: a code is not a level.
+            ValueError: if a code is not a level.
         """
         parts = [X[..., self.numbers]]
         for column, codes in self.levels.items():
@@ -55,11 +55,11 @@ class OneHotLayout:
         return torch.cat(parts, dim=-1)
 
     def summed(self, values: Float[Tensor, "*k e"]) -> Float[Tensor, "*k d"]:
-        """The sums over the columns behind each column of x."""
+        """Sums over the layout columns of each column of x."""
         return torch.stack([values[..., list(block)].sum(-1) for block in self.blocks], dim=-1)
 
     def decode_numbers(self, E: Float[Tensor, "k e"]) -> Float[Tensor, "k d"]:
-        """x with the numbers of E, and with the first level of every category."""
+        """x with the numbers of E and the first level of every category."""
         X = E.new_zeros(len(E), self.features)
         X[:, self.numbers] = E[:, : len(self.numbers)]
         for column, codes in self.levels.items():
@@ -68,7 +68,7 @@ class OneHotLayout:
 
 
 def levels_in(*columns: Float[Tensor, " _"]) -> Float[Tensor, " l"]:
-    """The different codes of a column, those that rounding tells apart counted once."""
+    """The different codes of a column; codes that differ by rounding count once."""
     codes = torch.cat(columns).unique()
     new = codes.diff(prepend=codes[:1] - 1) > SAME * (1 + codes.abs())
     new[:1] = True

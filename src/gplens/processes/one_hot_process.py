@@ -1,4 +1,4 @@
-"""Processes in one-hot layout: the average of a latent function over switched categories is one again (MATH 10.3)."""
+"""Processes in one-hot layout: a latent function averaged over switched categories is again a process (MATH 10.3)."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -32,7 +32,7 @@ class OneHotProcess:
 
     @staticmethod
     def of(process: Process, *points: Float[Tensor, "_ d"]) -> "OneHotProcess | None":
-        """Of the categories of a process and of points; None if its kernel is no sum of products over categories."""
+        """With the categories of a process and of points; None if the kernel is not a sum of products over them."""
         blocks = category_blocks(process)
         if not blocks or any(len(block) > 1 for block in blocks):
             return None
@@ -46,7 +46,7 @@ class OneHotProcess:
 
 
 def _support(process: Process) -> list[Float[Tensor, "n d"]] | None:
-    """The support points in the inputs of the process, up to its numbers; None if they are not known."""
+    """The support points in the inputs of the process, of which only the categories are exact; None if not known."""
     if isinstance(process, Posterior):
         return [process.Z]
     if isinstance(process, Mix):
@@ -65,7 +65,7 @@ def _support(process: Process) -> list[Float[Tensor, "n d"]] | None:
 
 
 def _only(affine: AffineMap, column: int) -> tuple[int, int] | None:
-    """The single column of x' that depends on a column of x, and on no other; None if there is no such column."""
+    """The only column of x' that depends on a column of x, if it depends on no other; else None."""
     used = (affine.W[column] != 0).nonzero()[:, 0].tolist()
     if affine.blocks or len(used) != 1 or int((affine.W[:, used[0]] != 0).sum()) != 1:
         return None
@@ -73,7 +73,7 @@ def _only(affine: AffineMap, column: int) -> tuple[int, int] | None:
 
 
 def _raw(Z: Float[Tensor, "n e"], process: Transformed, columns: dict[int, int]) -> Float[Tensor, "n d"]:
-    """The codes of support points in the raw inputs, snapped to no grid; their numbers are left out."""
+    """The codes of the support points in the raw inputs, without rounding; columns of numbers are left out."""
     raw = Z.new_zeros(len(Z), process.features)
     for column, inner in columns.items():
         raw[:, column] = (Z[:, inner] - process.offset[inner]) / process.W[column, inner]
@@ -104,7 +104,7 @@ def _posterior(posterior: Posterior, layout: OneHotLayout) -> Posterior | None:
 
 
 def _mean(mean: Mean, layout: OneHotLayout) -> Mean | None:
-    """The average over the levels by their shares; None if there are too many combinations."""
+    """The average over the levels, weighted by their shares; None if there are too many combinations."""
     if isinstance(mean, ConstantMean):
         return mean
     choices = list(product(*(range(len(codes)) for codes in layout.levels.values())))
@@ -125,7 +125,7 @@ def _mean(mean: Mean, layout: OneHotLayout) -> Mean | None:
 
 
 def _transformed(process: Transformed, layout: OneHotLayout) -> Transformed | None:
-    """The numbers through the map of the process, the shares as they are."""
+    """The numbers are mapped as in the process, the shares stay as they are."""
     pairs = [_only(process.map, column) for column in layout.levels]
     places = dict(pair for pair in pairs if pair is not None)
     if len(places) < len(pairs):
@@ -149,6 +149,6 @@ def _transformed(process: Transformed, layout: OneHotLayout) -> Transformed | No
 
 
 def codes_free(W: Float[Tensor, "d e"], layout: OneHotLayout, inner: OneHotLayout) -> Float[Tensor, "_ _"]:
-    """The matrix of a map in one-hot layout: that of the numbers, and the identity for the shares."""
+    """The matrix of a map in one-hot layout: the map's matrix for numbers, and the identity for shares."""
     shares = torch.eye(layout.width - len(layout.numbers), dtype=W.dtype)
     return torch.block_diag(W[layout.numbers][:, inner.numbers], shares)

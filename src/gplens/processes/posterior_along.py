@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gplens.processes.posterior import Posterior
 
 ROUNDING = 1e-6
-"""v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) is not rounding."""
+"""v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) cannot be rounding."""
 
 
 @final
@@ -58,7 +58,7 @@ class PosteriorMarginals(Marginals):
         return without_rounding(v, prior).expand(-1, self.posterior.latents, -1)
 
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        """One pull-back of W = wm beta - 2 wv A k  (4.2), and those of the prior mean and variance."""
+        """One pull-back of W = wm beta - 2 wv A k  (4.2), plus the pull-backs of the prior mean and variance."""
         ones, W = torch.ones_like(self.line.t)[:, None], Weights.fixed(wm, self.posterior.beta[None])
         forms = [
             mean.pull_back(Weights.varying(weights, ones))
@@ -98,7 +98,7 @@ class _LatentNodes:
 
     @cached_property
     def A_k(self) -> Float[Tensor, "b q n"]:
-        """A k, through F where a product with A itself would lose digits."""
+        """A k, computed through F where a product with A itself would lose digits."""
         if self.A.keeps_digits:
             return self.A.product(self.k.values).A_k[:, 0]
         return self.A.unwhiten(self.w[:, None])[:, 0]
@@ -132,7 +132,7 @@ class _LatentNodes:
 
 
 def posterior_split_pairs(posterior: "Posterior", line: Line, latent: int) -> SplitPairs:
-    """(5.13) at the nodes of a line: k A k apart from the prior."""
+    """(5.13) at the nodes of a line, with the fitted part k A k separate from the prior."""
     nodes, kernel, support = (
         _LatentNodes(PosteriorMarginals(posterior, line), latent),
         posterior.kernel,
@@ -150,12 +150,12 @@ def posterior_split_pairs(posterior: "Posterior", line: Line, latent: int) -> Sp
 
 
 def posterior_pairs(posterior: "Posterior", left: Line, right: Line, latent: int) -> Pairs:
-    """The moments of the prior less those of k A k, with one or both arguments differentiated  (5.13)."""
+    """The moments of the prior minus those of k A k, with one or both arguments differentiated  (5.13)."""
     prior, kernel, support = posterior.kernel.between(left, right), posterior.kernel, posterior.support
     x = _LatentNodes(PosteriorMarginals(posterior, left), latent)
     y = x if right is left else _LatentNodes(PosteriorMarginals(posterior, right), latent)
     A, marginals = x.A, x.node_marginals()
-    c_k = (x.slopes(y.A_k) - prior.by_x.transpose(1, 2)).neg_()  # this order keeps the memory layout of the first
+    c_k = (x.slopes(y.A_k) - prior.by_x.transpose(1, 2)).neg_()  # keeps the memory layout of the first term
     c_l = c_k if right is left else prior.by_y - y.slopes(x.A_k)
 
     def gradient_sum(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:

@@ -1,4 +1,4 @@
-"""A posterior as a table in HTML: its kernel, its support points, and how many lengthscales they span."""
+"""A posterior as a table in HTML: its kernel, its support points, and their range in lengthscales."""
 
 from gplens.display.card import Entry, Table, card
 from gplens.display.wording import elided, number
@@ -8,18 +8,18 @@ from gplens.means import ConstantMean
 from gplens.processes.posterior import Posterior
 
 FEATURES = 10
-"""Features that are shown."""
+"""The number of features that are shown."""
 
 
 def describe_html(posterior: Posterior) -> str:
-    """What a notebook shows of a posterior."""
+    """The table that a notebook shows for a posterior."""
     p, (n, d) = posterior, posterior.Z.shape
     title = f"Posterior: {_count(p.latents, 'latent function')} of {_count(d, 'feature')}, {_count(n, 'support point')}"
     return card(title, facts(p), relevance(p, [f"feature {k}" for k in range(d)]))
 
 
 def facts(posterior: Posterior) -> list[tuple[str, str]]:
-    """Names and values of what determines the posterior, apart from its support points."""
+    """Names and values of the parameters of the posterior, apart from its support points."""
     p, parts = posterior, dict.fromkeys(type(part).__name__ for part in posterior.kernel.parts())
     low, high = (number(float(end) ** 0.5) for end in p.kernel.diagonal(p.Z).aminmax())
     means = dict.fromkeys(number(mean.value) if isinstance(mean, ConstantMean) else repr(mean) for mean in p.means)
@@ -31,7 +31,7 @@ def facts(posterior: Posterior) -> list[tuple[str, str]]:
 
 
 def relevance(posterior: Posterior, names: list[str]) -> list[Table]:
-    """The range of the support points in lengthscales, feature by feature: 0 for one that the model does not see.
+    """The range of the support points in lengthscales, feature by feature; 0 for a feature that the kernel ignores.
 
     Empty for a kernel that has no lengthscale for each feature.
     """

@@ -1,4 +1,4 @@
-"""The variance of a process before it saw data, and the share of it that the data have explained (MATH 1)."""
+"""The prior variance of a process, and the share of it that the data have explained (MATH 1)."""
 
 import torch
 from jaxtyping import Float
@@ -13,11 +13,11 @@ from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
 BLOCK = 64
-"""The most paths at once."""
+"""The most paths that are evaluated at once."""
 
 
 def prior_variance(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
-    """k(x,x) + jitter of every latent function; None for a process that does not say, such as gplens.Functions."""
+    """k(x,x) + jitter of every latent function; None for a process without a known prior, such as gplens.Functions."""
     if isinstance(process, Posterior):
         return (process.kernel.diagonal(X) + process.jitter)[:, None].expand(-1, process.latents)
     if isinstance(process, Transformed):
@@ -35,9 +35,9 @@ def prior_variance(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, "
 
 
 def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None:
-    """s = 1 - v/k at the nodes of a line  (1.15): 1 where the data determine the function, 0 where it is the prior's.
+    """s = 1 - v/k at the nodes of a line  (1.15): 1 where the data determine the function, 0 where only the prior does.
 
-    None where the prior is not known. Where k(x,x) = 0, the prior itself determines the function, and the support is 1.
+    None if the prior is not known. Where k(x,x) = 0, the prior itself determines the function, and the support is 1.
     """
     points = line.points()
     prior = prior_variance(process, points.flatten(0, 1))
@@ -45,7 +45,7 @@ def support_along(process: Process, line: Line) -> Float[Tensor, "b c q"] | None
 
 
 def support_at(process: Process, X: Float[Tensor, "k d"], at: Marginals) -> Float[Tensor, "k c"] | None:
-    """The support at points, given the marginals there; None where the prior is not known."""
+    """The support at points, given the marginals there; None if the prior is not known."""
     prior = prior_variance(process, X)
     return None if prior is None else _support(at.v[:, :, 0], prior)
 
@@ -57,7 +57,7 @@ def _support(v: Float[Tensor, "*k"], prior: Float[Tensor, "*k"]) -> Float[Tensor
 def support_of_rows(
     process: Process, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], t: Float[Tensor, " p"]
 ) -> Float[Tensor, "b s p"] | None:
-    """The least support of the latent functions at the places t of each path; None where the prior is not known."""
+    """The smallest support of all latent functions at the places t of each path; None if the prior is not known."""
     b, starts = max(1, BLOCK // baselines.shape[1]), baselines.expand(len(X), -1, -1)
     blocks = [X.new_empty(0, baselines.shape[1], len(t))]
     for x, x0 in zip(X.split(b), starts.split(b), strict=True):

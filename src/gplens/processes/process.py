@@ -44,11 +44,11 @@ class Marginals(ABC):
 
     @abstractmethod
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
-        """sum_cq wm d_k m + wv d_k v  (4.1). With wv = None nothing of the variance is computed."""
+        """sum_cq wm d_k m + wv d_k v  (4.1). With wv = None the variance is not computed."""
 
 
 class Process(ABC):
-    """c latent functions of d features. A process of your own defines the eight abstract members.
+    """c latent functions of d features. A subclass defines the eight abstract members.
 
     Example:
         >>> isinstance(gp, gplens.Process)
@@ -87,12 +87,12 @@ class Process(ABC):
 
     @abstractmethod
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """One latent function and its gradient at the nodes of two lines, those of one path or of two paths."""
+        """One latent function and its gradient at pairs of nodes of two lines, which may be the same line."""
 
     def split_pairs(self, line: Line, latent: int) -> SplitPairs:
-        """The same for the nodes of one line, with what is fitted apart from the prior; error bars are made of it.
+        """The pairs of nodes of one line, with the fitted part separate from the prior, for error bars.
 
-        Here nothing counts as fitted, and `pairs` is called at all nodes of the integrand.
+        By default nothing counts as fitted, and `pairs` is called at all nodes of the integrand.
         """
         pairs = self.pairs(line, line, latent)
         jitter = pairs.left.v - pairs.c.diagonal(dim1=1, dim2=2)
@@ -103,12 +103,12 @@ class Process(ABC):
         """Some of the latent functions."""
 
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
-        """The places t at which derivatives of m and v are known to have kinks; outside (0, 1) they do not count."""
+        """The places t at which derivatives of m and v are known to have kinks; places outside (0, 1) are ignored."""
         return line.d.new_empty(len(line.d), 0)
 
     @property
     def paths(self) -> int:
-        """Paths that follow each other on what is one line here: nodes of draws are placed on each."""
+        """The number of paths that are joined to one line; nodes of draws are placed on each of them."""
         return 1
 
     @property
@@ -118,11 +118,11 @@ class Process(ABC):
 
     @property
     def width(self) -> int:
-        """Numbers held per node, up to a common factor; paths/blocks.py sizes blocks of rows by it."""
+        """Numbers held per node, up to a common factor; paths/blocks.py derives the size of blocks of rows from it."""
         return self.latents * self.features
 
     def sources(self) -> "Sources | None":
-        """The independent latent functions behind outputs that share some; None if the outputs are independent."""
+        """The independent latent functions of which the outputs are mixes; None if the outputs are independent."""
         return None
 
     def m(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"]:
@@ -160,11 +160,11 @@ class Sources:
     weights: Float[Tensor, "c l"]
     """M."""
     noise: Float[Tensor, "c k"]
-    """N: the jitter that a host adds to mixed outputs. It has no columns if there is none."""
+    """N: the jitter that a host adds to mixed outputs; no columns if it adds none."""
 
     @staticmethod
     def of(process: Process) -> "Sources":
-        """The sources of any process; independent outputs are their own."""
+        """The sources of any process; independent outputs are their own sources."""
         identity = torch.eye(process.latents, dtype=torch.float64)
         return process.sources() or Sources(process, identity, identity[:, :0])
 

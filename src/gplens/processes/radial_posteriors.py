@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(eq=False)
 class RadialPosteriors:
-    """c latent functions, each with n support points of its own and a kernel of one class, in units of its them.
+    """c latent functions with kernels of the same class, each with its own n support points and lengthscales.
 
     Products over features are one matrix product for all latent functions.
     """

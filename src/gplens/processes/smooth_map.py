@@ -1,4 +1,4 @@
-"""Maps of the inputs of a process, with exact derivatives, one after the other or side by side (MATH 1.12)."""
+"""Maps of the inputs of a process, with exact derivatives, in sequence or side by side (MATH 1.12)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Jet(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class SmoothMap:
-    """x' = phi(x), continuous, with a derivative everywhere but at the kinks that it states."""
+    """x' = phi(x), continuous, with a derivative everywhere except at the kinks given by `levels`."""
 
     at: Callable[[Float[Tensor, "k d"]], Jet]
     depends: Bool[Tensor, "d e"]
@@ -33,7 +33,7 @@ class SmoothMap:
     levels: Levels | None = None
     """None for a map without kinks."""
     affine: AffineMap | None = None
-    """The same map, if it is affine."""
+    """The same map as an affine one, if it is affine; else None."""
 
     def __call__(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
         """x'."""
@@ -90,7 +90,7 @@ class SmoothMap:
     def side_by_side(
         features: int, outputs: int, parts: "Sequence[tuple[Sequence[int], Sequence[int], SmoothMap]]"
     ) -> "SmoothMap":
-        """Maps of some columns of x each, `(columns of x, columns of x', map)`. Columns of x may be shared."""
+        """Maps side by side, each `(columns of x, columns of x', map)`. Maps may share columns of x."""
         blocks = [(torch.tensor(rows).long(), torch.tensor(columns).long(), part) for rows, columns, part in parts]
         depends = torch.zeros(features, outputs, dtype=torch.bool)
         for rows, columns, part in blocks:

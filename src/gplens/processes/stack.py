@@ -20,6 +20,12 @@ from gplens.processes.radial_posteriors import RadialPosteriors
 class Stack(Process):
     """Processes side by side: latent functions with different kernels and support points.
 
+    Args:
+        parts: processes of the same features; their latent functions are those of the stack, in this order.
+
+    Raises:
+        ValueError: if there is no part, or parts have different numbers of features.
+
     Example:
         >>> gplens.Stack((gp, gp)).latents
         2
@@ -56,7 +62,7 @@ class Stack(Process):
 
     @cached_property
     def radial(self) -> RadialPosteriors | None:
-        """All parts at once, if they are posteriors with kernels of one class and equally many support points."""
+        """All parts in one object, if they are posteriors with kernels of one class and equally many support points."""
         posteriors = [part for part in self.parts if isinstance(part, Posterior)]
         return RadialPosteriors.of(posteriors) if len(posteriors) == len(self.parts) else None
 
@@ -65,7 +71,7 @@ class Stack(Process):
         return StackMarginals(tuple(part.along(line) for part in self.parts)) if radial is None else radial
 
     def length(self, line: Line) -> Float[Tensor, " b"]:
-        """The longest of the parts'."""
+        """The longest path length of the parts."""
         return reduce(torch.maximum, (part.length(line) for part in self.parts))
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:

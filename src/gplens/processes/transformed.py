@@ -20,17 +20,17 @@ from gplens.processes.process import Marginals, Process, Sources
 class AffineMap:
     """x' = x W + offset: scalers, selections of columns, rotations, and sequences of them.
 
-    It is evaluated in the order of operations of the host, one step after the other: (x - centre) / scale keeps the
-    digits of x - centre, which x / scale - centre / scale loses where the centre is large beside the scale.
+    It is evaluated in the host's order of operations, step by step: (x - centre) / scale keeps the digits of
+    x - centre, which x / scale - centre / scale loses if the centre is large compared with the scale.
     """
 
     W: Float[Tensor, "d e"]
     apply: Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
     """x -> x'."""
     blocks: tuple[tuple[int, ...], ...] = ()
-    """Columns of x that change at once, such as one-hot blocks: x' is affine in the others while these stay."""
+    """Columns of x that change at once, such as one-hot blocks: x' is affine in the others while these are constant."""
     rounded: tuple[int, ...] = ()
-    """Columns of x that the host rounds, and this map does not: both agree at whole numbers."""
+    """Columns of x that the host rounds and this map does not; both agree at whole numbers."""
 
     def __call__(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
         """x'."""
@@ -48,7 +48,7 @@ class AffineMap:
         return AffineMap(self.W @ following.W, lambda x: following(self(x)), blocks, rounded)
 
     def _behind(self, columns: tuple[int, ...]) -> tuple[int, ...]:
-        """The columns of x that columns of x' are made of."""
+        """The columns of x on which columns of x' depend."""
         return tuple((self.W[:, list(columns)] != 0).any(1).nonzero()[:, 0].tolist())
 
     @staticmethod
@@ -75,7 +75,13 @@ class AffineMap:
 
 @final
 class Transformed(Process):
-    """f(x') with x' = x W + offset. A straight line stays one, and  d_k = sum_j W_kj d_j'  (1.10).
+    """f(x') with x' = x W + offset. A straight line stays straight, and  d_k = sum_j W_kj d_j'  (1.10).
+
+    Args:
+        base: f, a process of x'.
+        W, offset: the map, W with a row for each feature of x and a column for each one of x'.
+
+    A ValueError if W or the offset does not have as many columns as the base has features.
 
     Example:
         >>> in_grams = gplens.Transformed(gp, torch.eye(2).double() / 1000, torch.zeros(2).double())
@@ -93,7 +99,7 @@ class Transformed(Process):
 
     @staticmethod
     def through(base: Process, affine: AffineMap) -> "Transformed":
-        """The same for a map that is evaluated in its own order of operations."""
+        """From a map that keeps its own order of operations."""
         process = Transformed(base, affine.W, affine(affine.W.new_zeros(1, len(affine.W)))[0])
         process.map = affine
         return process
@@ -128,6 +134,10 @@ class Transformed(Process):
         return self.base.kinks(self._line(line))
 
     @property
+    def cuts(self) -> int:
+        return self.base.cuts
+
+    @property
     def width(self) -> int:
         return self.base.width
 
@@ -138,7 +148,7 @@ class Transformed(Process):
         return self.base.length(self._line(line))
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
-        """The chain rule, once for every derivative. One raw feature needs all features of the base."""
+        """The chain rule for every derivative. A single raw feature needs all features of the base."""
         base_left = self._line(left)
         inner, W = self.base.pairs(base_left, base_left if right is left else self._line(right), latent), self.W
 

@@ -25,6 +25,9 @@ class Ray(Engine):
     reading down, and memory is that of a few pieces for each actor. The unit of an actor that dies is repeated by the
     one that replaces it.
 
+    Raises:
+        ValueError: if `workers` or `cpus` is not a whole number of 1 or more.
+
     Example:
         >>> from gplens.scale import Ray
         >>> Ray(workers=4).cpus

@@ -1,4 +1,4 @@
-"""Draws of attributions that are joint over inputs: draw s of all inputs is of one posterior function (MATH 5.24)."""
+"""Draws of attributions that are joint over inputs: draw s of every input is of one posterior function (MATH 5.24)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -17,17 +17,17 @@ from gplens.uncertainty.row_nodes import RowNodes, Sets, check_size_of
 from gplens.uncertainty.spreads import SpreadQuestion
 
 RANK = 1e-6
-"""The variance of what is left out of a path, as a part of the largest one of its coordinates."""
+"""The largest variance of a coordinate that is left out, relative to the largest variance of its path."""
 LARGEST = 3000
-"""The most coordinates of all paths together, whose covariance is factorised."""
+"""The most coordinates of all paths together, since their covariance is factorised."""
 MOST = 60_000
-"""The most values and gradients at the nodes of all paths together; the covariances of all pairs are evaluated."""
+"""The most values and gradients at the nodes of all paths together, since covariances of all pairs are evaluated."""
 BLOCK = 4_000_000
 """Numbers in a block of covariances between nodes."""
 
 
 def check_across_rows(question: Question) -> None:
-    """Refuse what cannot be computed, before anything is computed."""
+    """Refuse a question without draws that are joint over inputs, before anything is computed."""
     if question.expectation.draws_of(question.outputs) is not None:
         raise ValueError(
             "expected a single posterior for across_rows=True, got an average over draws of hyper-parameters; use "
@@ -40,7 +40,7 @@ def check_across_rows(question: Question) -> None:
 
 
 def each_row_alone(question: Question, request: Samples) -> Uncertainty:
-    """What is computed of every input before the draws that tie them together."""
+    """The request for each input alone, without the draws that are joint over inputs."""
     return Full() if SpreadQuestion(question, request).closed_form else Diagonal()
 
 
@@ -53,10 +53,10 @@ def draw_across_rows(
     values: Float[Tensor, "b o d"],
     sets: Sets | None,
 ) -> Float[Tensor, "b n o g"]:
-    """Draws of the attributions of all inputs, or of their sums over sets of features; `shares` are those of baselines.
+    """Draws of the attributions of all inputs, or of their sums over sets of features; `shares` weight the baselines.
 
-    Every path is a Gaussian vector of f and d_k d_k f at its nodes; its coordinates are those of the largest variance,
-    or the attributions themselves where these are linear in f. The covariance of all coordinates of all paths is
+    Every path is a Gaussian vector of f and d_k d_k f at its nodes. Its coordinates are the directions of the largest
+    variance, or the attributions themselves if these are linear in f. The covariance of the coordinates of all paths is
     factorised once for each latent function.
     """
     sources = Sources.of(question.process)
@@ -83,7 +83,7 @@ def draw_across_rows(
 def _through_links(
     question: Question, latents: "list[_Latent]", sources: Sources, i: int, row: RowNodes
 ) -> Float[Tensor, "n o g"]:
-    """sum_q w_q dT/df_l d_k d_k f_l of one input  (5.15), with all that was drawn."""
+    """sum_q w_q dT/df_l d_k d_k f_l of one input  (5.15), from the drawn f_l and their gradients."""
     M, root = sources.weights, row.w.sqrt()
     drawn = [latent.drawn(i).unflatten(1, (len(row.w), -1)) for latent in latents]
     f = torch.stack([part[..., 0] for part in drawn], dim=1) / root
@@ -106,17 +106,17 @@ class _Latent:
     jitter: list[Tensor]
     """(q,): the variance that no two nodes share."""
     coordinates: tuple[Tensor, ...]
-    """(n, r): what was drawn."""
+    """(n, r): the draws of the coordinates."""
 
     def drawn(self, i: int) -> Float[Tensor, "n y"]:
-        """What was drawn for input i."""
+        """The draws for input i."""
         return self.mean[i] + self.coordinates[i] @ self.basis[i]
 
     @staticmethod
     def of(
         process: Process, latent: int, rows: list[RowNodes], count: int, generator: torch.Generator, *, linear: bool
     ) -> "_Latent":
-        """The covariance of the coordinates of all inputs, pair by pair of them, and draws with it."""
+        """The covariance of the coordinates of all inputs, computed for all pairs of inputs, and draws from it."""
         joint = _Joint(JointPoints.of(process, latent, torch.cat([row.x for row in rows])), rows)
         basis, means, jitter, P = [], [], [], []
         for i, row in enumerate(rows):
@@ -141,7 +141,7 @@ class _Latent:
 @final
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """One latent function at the points of all inputs."""
+    """One latent function at the nodes of all inputs."""
 
     points: JointPoints
     rows: list[RowNodes]
@@ -165,7 +165,7 @@ class _Joint:
         return whole.triu() + whole.triu(1).T
 
     def _blocks(self) -> list[tuple[int, slice]]:
-        """Every input with itself and those after it, in blocks of bounded memory."""
+        """Pairs of every input with itself and the later inputs, in blocks of bounded memory."""
         sizes, blocks = [row.size for row in self.rows], []
         for i, size in enumerate(sizes):
             start = i

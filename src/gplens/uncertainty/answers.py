@@ -1,4 +1,4 @@
-"""The spread that explain() asks for: of plain outputs, or of averages over draws of hyper-parameters (MATH 5.17)."""
+"""The spread for explain(): of plain outputs, or of averages over draws of hyper-parameters (MATH 5.17)."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from gplens.uncertainty.spreads import SpreadQuestion
 
 
 def check_request(question: Question, request: Uncertainty) -> None:
-    """Refuse what cannot be computed, before anything is computed."""
+    """Refuse a request that cannot be computed, before anything is computed."""
     draws = question.expectation.draws_of(question.outputs)
     asked = SpreadQuestion(question, request) if draws is None else of_every_draw(question, request, draws)
     asked.check()
@@ -41,7 +41,7 @@ def spread_of(
 
 
 def of_every_draw(question: Question, request: Uncertainty, draws: HyperparameterDraws) -> SpreadQuestion:
-    """The same question of all that is averaged, with a share of the samples for each."""
+    """The same question for every draw of the hyper-parameters, with a share of the samples for each."""
     if isinstance(request, Samples):
         request = replace(request, count=max(2, -(-request.count // min(draws.counts))))
     return SpreadQuestion(replace(question, expectation=draws.expectation, outputs=draws.outputs), request)
@@ -52,14 +52,14 @@ def pooled(spread: Spread, values: Float[Tensor, "b c d"], counts: tuple[int, ..
     assert spread.std is not None
     M = averages(counts, tuple(range(len(counts))), values)
     deviation = values - (M @ values).repeat_interleave(torch.tensor(counts), 1)
-    unit = power_of_two(torch.maximum(spread.std, deviation.abs()).amax((1, 2), keepdim=True))  # squares may be lost
+    unit = power_of_two(torch.maximum(spread.std, deviation.abs()).amax((1, 2), keepdim=True))  # squares may underflow
     scaled = (M @ ((spread.std / unit) ** 2 + (deviation / unit) ** 2)).sqrt()
     std, error, covariance, samples = unit * scaled, spread.std_error, spread.covariance, spread.draws
     if error is not None:
         pooled = (M**2 @ ((spread.std / unit) * (error / unit)) ** 2).sqrt()
         error = unit * torch.where(scaled > 0, pooled / scaled, 0.0)
     quadrature = spread.error
-    if quadrature is not None:  # s e for each draw, of which s^2 is the variance
+    if quadrature is not None:  # s times the error of s, for each draw
         pooled = M @ ((spread.std + quadrature) / unit * (quadrature / unit))
         quadrature = unit * quotient(pooled, scaled)
     if covariance is not None:

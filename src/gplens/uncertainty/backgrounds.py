@@ -17,15 +17,15 @@ from gplens.uncertainty.row_spreads import spread_row_by_row
 from gplens.uncertainty.spreads import SpreadQuestion
 
 MOST_ROWS = 32
-"""The most rows of a background: its cost is that of their pairs."""
+"""The most rows of a background. The cost grows with the number of pairs of rows."""
 NODES = 16
-"""Nodes of a typical path."""
+"""The number of nodes of a typical path."""
 NUMBERS = 2**25
 """The most numbers in a covariance between the nodes of all paths and gradients there, 0.27 GB."""
 
 
 def check_background(question: Question, request: Uncertainty, rows: int) -> None:
-    """Refuse a background whose pairs of paths take too long or too much memory."""
+    """Refuse a background whose pairs of paths would take too long or too much memory."""
     features = question.process.features
     held = features**2 if isinstance(request, Samples) and request.joint else features
     most = max(1, min(MOST_ROWS, isqrt(NUMBERS // held) // NODES))
@@ -58,8 +58,8 @@ def _row(
     shares: Float[Tensor, " s"],
     values: Float[Tensor, "o d"],
 ) -> Spread:
-    """One input with a process of its own, whose path is all paths to it one after the other."""
-    different, index = baselines.unique(dim=0, return_inverse=True)  # two equal paths are one with both shares
+    """One input, with a process whose single path consists of all paths to this input, one after the other."""
+    different, index = baselines.unique(dim=0, return_inverse=True)  # equal paths are merged, and their shares added
     shares = shares.new_zeros(len(different)).index_add(0, index, shares)
     bundle = Bundle(asked.question.process, x, different, shares, background.sets)
     sums = background.summed(values[None])

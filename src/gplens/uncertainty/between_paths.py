@@ -1,4 +1,4 @@
-"""Covariances of averages over several paths to one input: those of each path, and between paths (MATH 5.20)."""
+"""Covariances of averages over several paths to one input, within each path and between paths (MATH 5.20)."""
 
 from typing import NamedTuple, final
 
@@ -19,9 +19,9 @@ from gplens.uncertainty.grid import Grid
 def bundle_covariance(
     bundle: Bundle, latent: int, link: Link, grid: Grid, unit: Unit | None, *, full: bool
 ) -> tuple[Float[Tensor, "1 g *g"], Unit]:
-    """sum_ij a_i a_j Cov(IG^(i)_k, IG^(j)_l)  (5.20), in units of unit^2, with the nodes of one path on every path.
+    """sum_ij a_i a_j Cov(IG^(i)_k, IG^(j)_l)  (5.20), in units of unit^2, with the same nodes t on every path.
 
-    Paths that differ meet at the input only, so that the integrand between them has no ridge: the latent nodes suffice.
+    Different paths meet only at the input, so that the integrand between them has no ridge: the latent nodes suffice.
     """
     wide, s = full or bundle.sets is not None, bundle.paths
     block = rows_in_a_block(numbers_on_pairs(bundle.base, grid.t.shape[1]))
@@ -53,7 +53,7 @@ def _between(
     *,
     full: bool,
 ) -> Matrix:
-    """Cov(IG_k, IG'_l) of two paths in each row: (5.1) with t on one and t' on the other, less the product of means."""
+    """Cov(IG_k, IG'_l) of two paths in each row: (5.1) with t on one, t' on the other, minus the product of means."""
     pairs, W = process.pairs(left, right, latent), w.mT * w
     E = _Moments.of(link, pairs, W, unit)
     total = pairs.gradient_sum(E.E11, full)
@@ -75,7 +75,7 @@ class _Moments(NamedTuple):
 
     @staticmethod
     def of(link: Link, pairs: Pairs, W: Float[Tensor, "q p"], unit: Unit) -> "_Moments":
-        """From those of the nodes of both paths together, of which the pairs of different paths are taken."""
+        """From the moments at the nodes of both paths together, the pairs with one node on each path."""
         x, y = pairs.left, pairs.right
         bound = (x.v[:, :, None] * y.v[:, None]).sqrt()
         c = torch.minimum(torch.maximum(pairs.c, -bound), bound)
@@ -90,7 +90,7 @@ class _Moments(NamedTuple):
 def _with_other_terms(
     total: Matrix, link: Link, pairs: Pairs, E: _Moments, W: Float[Tensor, "q p"], unit: Unit, *, full: bool
 ) -> Matrix:
-    """The terms of (5.1) other than c_kl', less the product of the means."""
+    """The terms of (5.1) other than c_kl', minus the product of the means."""
     x, y = pairs.left, pairs.right
     by_m, by_v = (torch.einsum("bqp,bqpd->bqd", part, pairs.c_l) for part in (E.E21, E.E31 / 2))
     m_by, v_by = (torch.einsum("bqp,bpqd->bpd", part, pairs.c_k) for part in (E.E12, E.E13 / 2))

@@ -32,7 +32,7 @@ def covariance(
 ) -> tuple[Matrix, Unit]:
     """d_k d_l sum_qp W_qp ((5.1) - E[d_k g] E[d_l' g])  (5.2), in units of unit^2, and the unit, if it is not given.
 
-    The squares of very small and very large attributions are lost otherwise.
+    Without a unit, squares of very small attributions would underflow, and those of very large ones overflow.
     """
     split = process.split_pairs(Line(x0, d, grid.latent), latent)
     line = Line(x0, d, grid.t)
@@ -59,8 +59,8 @@ def covariance(
 def _at_nodes(split: SplitPairs, prior: Between, grid: Grid) -> tuple[NodeMarginals, Float[Tensor, "b f f"]]:
     """Marginals and covariances at the nodes of the integrand.
 
-    v is taken from c, so that the two belong to one Gaussian apart from the error of the interpolation. What this error
-    takes beyond v >= 0 and |c| <= sqrt(v v') is cut off; it is part of the stated error of the result.
+    v is taken from the diagonal of c, so that both belong to one Gaussian, up to the error of interpolation. Where this
+    error violates v >= 0 or |c| <= sqrt(v v'), they are clipped; the effect is part of the stated error of the result.
     """
     c = prior.values if split.c is None else prior.values - grid.interpolated_pairs(split.c)  # (5.14)
     v = (c.diagonal(dim1=1, dim2=2) + grid.interpolated(split.jitter)).clamp(min=0)
@@ -91,7 +91,7 @@ def mean_slopes(moments: Moments, at: NodeMarginals, unit: Unit) -> Float[Tensor
 
 @final
 class _Weighted(NamedTuple):
-    """The moments E_ij of the pairs, times their weights."""
+    """The moments E_ij of the pairs of nodes, times their weights."""
 
     E11: Float[Tensor, "b f f"]
     E12: Float[Tensor, "b f f"]
@@ -115,7 +115,7 @@ def _with_other_terms(
     *,
     full: bool,
 ) -> Matrix:
-    """The terms of (5.1) other than c_kl', less the product of the means.
+    """The terms of (5.1) other than c_kl', minus the product of the means.
 
     The weights are symmetric, so that the terms with c_k are the transposes of those with c_l'.
     """

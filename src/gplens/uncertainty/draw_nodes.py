@@ -19,13 +19,13 @@ from gplens.uncertainty.grid import Grid, Level, equal_panels
 REACH = 2.5
 """The length of a panel in lengthscales."""
 FINE = Level(2, 10, 1.4)
-"""The nodes at which the gradients of rough functions are averaged."""
+"""The grid on which gradients of rough functions are averaged."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class DrawNodes:
-    """Kronrod nodes on the panels of one path, and what averages gradients around them.
+    """Kronrod nodes on the panels of one path, and matrices that average gradients around them.
 
     The gradient of a rough function varies between nodes, however many there are. With the Lagrange polynomials l_q of
     a panel,  int phi d_k f dt = sum_q w_q phi_q D_qk,  w_q D_qk = int l_q d_k f dt,  for every phi that they
@@ -35,14 +35,14 @@ class DrawNodes:
     t: Float[Tensor, " q"]
     w: Float[Tensor, " q"]
     gauss: Float[Tensor, " q"]
-    """Weights of the coarser rule on the same nodes, zero at those that it does not have."""
+    """Weights of the coarser rule on the same nodes, zero at the nodes that it does not use."""
     grid: Grid | None
     """The nodes at which gradients are averaged; None for smooth functions, whose gradients at the nodes suffice."""
     order: int
 
     @staticmethod
     def on(length: float, order: int, *, smooth: bool, paths: int = 1) -> "DrawNodes":
-        """2 order + 1 nodes on each panel of so many paths, one after the other, of so many lengthscales each."""
+        """2 order + 1 nodes on each panel of `paths` consecutive paths of the given length in lengthscales."""
         edges = equal_panels(paths * max(1, ceil(length / REACH)), 1)
         start, width = edges[0, :-1, None], edges[0].diff()[:, None]
         t, w, gauss = map(torch.as_tensor, gauss_kronrod(order))
@@ -66,7 +66,7 @@ class DrawNodes:
 @final
 @dataclass(frozen=True, eq=False)
 class AveragedPrior:
-    """The prior of one latent function between averaged gradients, less that between gradients at the nodes."""
+    """Prior covariances of averaged gradients of one latent function, minus those of gradients at the nodes."""
 
     c_k: Float[Tensor, "q p d"]
     """The correction to Cov(d_k f_q, f_p)."""
@@ -77,7 +77,7 @@ class AveragedPrior:
     def of(
         nodes: DrawNodes, prior: Callable[[Line, Line], Between], path: Line, *, full: bool, coarse: bool
     ) -> "AveragedPrior":
-        """In blocks of panels, because the pairs of all nodes of the grid take much memory."""
+        """Computed in blocks of panels, because all pairs of grid nodes would take too much memory."""
         assert nodes.grid is not None
         A, t, W = nodes.averages(coarse=coarse), nodes.grid.t, nodes.grid.W[0]
         fine, at_nodes = Line(path.x0, path.d, t), prior(path, path)

@@ -11,15 +11,15 @@ from gplens.uncertainty.latent_paths import PathDraws
 from gplens.uncertainty.requests import Samples
 
 CHUNK = 2_000_000
-"""Numbers in the temporaries of a chunk of draws."""
+"""The most numbers in the temporaries of a chunk of draws."""
 LARGEST = 400
-"""The most outputs times features of joint draws, each of which factorises a matrix of that size."""
+"""The most outputs times features for joint draws: every draw factorises a matrix of this size."""
 REPLICATES, POINTS = 8, 256
-"""Independent scramblings of a Sobol sequence, and the points of each."""
+"""The number of independent scramblings of a Sobol sequence, and the points of each."""
 
 
 def draw(paths: PathDraws, request: Samples, row: int, output: int = 0) -> Float[Tensor, "s o d"]:
-    """Draws of the attributions of one input: first the latent paths, then the rest of the gradient given them."""
+    """Draws of the attributions of one input: first f on its path, then the gradient given f."""
     generator = torch.Generator().manual_seed(request.seed + 1_000_003 * row + 1_000_000_007 * output)
     xi = torch.randn(request.count, paths.dims, generator=generator, dtype=paths.w.dtype)
     rest = torch.randn(request.count, len(paths.outputs), len(paths.d), generator=generator, dtype=paths.w.dtype)
@@ -39,9 +39,9 @@ def _draw(
     size, vectors = torch.linalg.eigh(covariance)
     scaled = (
         vectors * size.clamp(min=0).sqrt()[:, None] @ vectors.mT
-    )  # semi-definite: below zero is rounding, or what averages miss (5.15a)
+    )  # semi-definite: below zero is rounding, or the error of averages (5.15a)
     certain = covariance.diagonal(dim1=1, dim2=2) == 0
-    scaled = scaled.masked_fill(certain[..., None], 0.0)  # no rounding in features that do not matter
+    scaled = scaled.masked_fill(certain[..., None], 0.0)  # exact zeros for features that do not matter
     return mean + (scaled @ rest.flatten(1)[..., None])[..., 0].view_as(mean)
 
 
@@ -61,8 +61,8 @@ def deviations(
 ) -> tuple[Float[Tensor, "o d"], Float[Tensor, "o d"], Float[Tensor, "o d"]]:
     """Var IG = E Var[IG given the paths] + Var E[IG given the paths], by randomised quasi Monte Carlo (5.16).
 
-    Returns the standard deviations, their standard errors, and the change of the deviations of the first replicate by
-    the coarser rule.
+    Returns the standard deviations, their standard errors, and by how much the deviations of the first replicate change
+    with the coarser rule.
     """
     unit = paths.unit[:, None]
     scaled = values / unit
@@ -74,7 +74,7 @@ def deviations(
 
 
 def _variance(paths: PathDraws, values: Float[Tensor, "o d"], seed: int) -> Float[Tensor, "o d"]:
-    """In units of paths.unit^2, in chunks of draws."""
+    """The variance in units of paths.unit^2, computed in chunks of draws."""
     total = torch.zeros_like(values)
     for xi in sobol_normals(POINTS, paths.dims, seed).split(_draws_at_once(paths)):
         mean, weights = paths.given(xi)
@@ -83,6 +83,6 @@ def _variance(paths: PathDraws, values: Float[Tensor, "o d"], seed: int) -> Floa
 
 
 def _draws_at_once(paths: PathDraws) -> int:
-    """As many as fit into a chunk: slopes of all outputs in all latent functions, gradients, and pairs of nodes."""
+    """The number of draws that fit into a chunk, with slopes of outputs in latents, gradients, and pairs of nodes."""
     o, c, (d, q) = len(paths.outputs), len(paths.latents), (len(paths.d), len(paths.w))
     return max(1, CHUNK // (3 * o * c * q + q * d + o * (q**2 + d)))

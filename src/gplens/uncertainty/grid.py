@@ -1,4 +1,4 @@
-"""The nodes of error bars: few for the latent functions, more for the integrand, on panels of a path (MATH 5.14)."""
+"""The nodes for error bars: few for the latent functions, more for the integrand, on panels of a path (MATH 5.14)."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ CUTS = 32
 
 @final
 class Level(NamedTuple):
-    """How finely a panel is resolved."""
+    """The resolution of a panel."""
 
     latent: int
     """Gauss nodes of a panel at which latent functions are evaluated."""
@@ -47,18 +47,18 @@ ROUGH = (
     Level(38, 14, 0.4),
     Level(42, 14, 0.3),
 )
-"""Those for kernels with a ridge, of which every second one is tried: neighbours have errors of one size, which may
-cancel in their difference. Levels that are compared differ in the nodes of a piece, which a short panel has one of."""
+"""The levels for kernels with a ridge. Every second one is tried: the errors of neighbours are of similar size and may
+cancel in their difference. Compared levels differ in the nodes of a piece; a short panel has only one piece."""
 FIRST = (0.7, 1.6, 2.4)
 """Panel lengths in lengthscales up to which the first levels are tried first, for a tolerance of 1e-3."""
 LATER = (1e-5, 1e-8)
-"""Tolerances below which the first level is one later, or two."""
+"""Tolerances below which the first level is one step, or two steps, finer."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Nodes on panels of b paths, each of which has equally many panels."""
+    """Nodes on panels of b paths with the same number of panels."""
 
     latent: Float[Tensor, "b n"]
     """Where latent functions are evaluated."""
@@ -67,13 +67,13 @@ class Grid:
     L: Float[Tensor, "g r"]
     """Interpolates from the r latent nodes of a panel to its g nodes of the integrand."""
     weights: Float[Tensor, "b f"]
-    """Their weights; their sums are integrals over the path."""
+    """The weights of the nodes of the integrand, for integrals over the path."""
     W: Float[Tensor, "b f f"]
-    """Weights of the pairs of nodes; their sums are integrals over the unit square."""
+    """The weights of pairs of nodes of the integrand, for integrals over the unit square."""
 
     @staticmethod
     def on(edges: Float[Tensor, "b k"], length: Float[Tensor, " b"], level: Level, *, smooth: bool) -> "Grid":
-        """On the panels between the edges, for paths of so many lengthscales."""
+        """Nodes on the panels between the edges, for paths of the given lengths in lengthscales."""
         start, width = edges[:, :-1, None], edges.diff(dim=1)[..., None]
         pieces = 1 if smooth else ceil(float((length[:, None] * width[..., 0]).max()) / level.piece) or 1
         t, w, W = (torch.as_tensor(part) for part in _panel(level.nodes, pieces, smooth=smooth))
@@ -87,24 +87,24 @@ class Grid:
         return Grid((start + width * nodes).flatten(1), (start + width * t).flatten(1), L, weights, pairs)
 
     def repeated(self, paths: int) -> "Grid":
-        """That of one path for several ones."""
+        """The grid of one path, repeated for several paths."""
         latent, t, weights = (part.expand(paths, -1) for part in (self.latent, self.t, self.weights))
         return Grid(latent, t, self.L, weights, self.W.expand(paths, -1, -1))
 
     def interpolated(self, values: Float[Tensor, "*rest n"]) -> Float[Tensor, "*rest f"]:
-        """Values at the nodes of the integrand, from those at the latent nodes, in the last axis."""
+        """Values at the nodes of the integrand, interpolated from values at the latent nodes, in the last axis."""
         return (values.reshape(-1, self.L.shape[1]) @ self.L.T).view(*values.shape[:-1], -1)
 
     def gathered(self, weights: Float[Tensor, "*rest f"]) -> Float[Tensor, "*rest n"]:
-        """Weights of the latent nodes, from those of the nodes of the integrand: the transpose of `interpolated`."""
+        """Weights of the latent nodes, from weights of the nodes of the integrand: the transpose of `interpolated`."""
         return (weights.reshape(-1, self.L.shape[0]) @ self.L).view(*weights.shape[:-1], -1)
 
     def interpolated_pairs(self, values: Float[Tensor, "b n n"]) -> Float[Tensor, "b f f"]:
-        """The same for values at pairs of nodes."""
+        """`interpolated` for values at pairs of nodes."""
         return self.interpolated(self.interpolated(values).mT).mT
 
     def gathered_pairs(self, weights: Float[Tensor, "b f f"]) -> Float[Tensor, "b n n"]:
-        """The same for weights of pairs of nodes."""
+        """The transpose of interpolation, for weights of pairs of nodes."""
         return self.gathered(self.gathered(weights).mT).mT
 
 
@@ -122,7 +122,7 @@ def _panel(nodes: int, pieces: int, *, smooth: bool) -> tuple[np.ndarray, np.nda
 
 @cache
 def _interpolation(latent: int, nodes: int, pieces: int) -> np.ndarray:
-    """The polynomial through the latent nodes of a panel, at its nodes of the integrand."""
+    """The matrix of polynomial interpolation from the latent nodes of a panel to its nodes of the integrand."""
     t = _panel(nodes, pieces, smooth=True)[0]
     series = np.linalg.inv(legendre.legvander(2 * gauss_legendre(latent)[0] - 1, latent - 1))
     return legendre.legvander(2 * t - 1, latent - 1) @ series
@@ -134,9 +134,9 @@ def equal_panels(panels: int, paths: int) -> Float[Tensor, "b e"]:
 
 
 def panels_between(kinks: Float[Tensor, "b k"], panels: int) -> Float[Tensor, "b e"] | None:
-    """Those of equal panels that are cut at the kinks inside (0, 1); None if there are none, or too many.
+    """The edges of equal panels that are cut at the kinks inside (0, 1); None if there are none, or too many.
 
-    A path with fewer kinks than another one has panels of no width.
+    A path with fewer kinks than others has some panels of zero width.
     """
     inside = (kinks > 0) & (kinks < 1)
     count = int(inside.sum(1).max()) if kinks.numel() else 0
@@ -147,6 +147,6 @@ def panels_between(kinks: Float[Tensor, "b k"], panels: int) -> Float[Tensor, "b
 
 
 def levels_from(length: Float[Tensor, " b"], tolerance: float, *, smooth: bool) -> Int[Tensor, " b"]:
-    """The first level for panels of so many lengthscales each."""
+    """The first level for panels of the given length in lengthscales."""
     limits = length.new_tensor(FIRST[:-1] if smooth else FIRST)
     return (length[:, None] > limits).sum(1) + sum(tolerance < limit for limit in LATER)

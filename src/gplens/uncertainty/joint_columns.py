@@ -1,7 +1,7 @@
-"""A latent function at any points with its derivatives in some features alone, jointly Gaussian (MATH 5.24).
+"""A latent function at any points, and its derivatives in some of the features, jointly Gaussian (MATH 5.24).
 
-A parameter of an experiment may be dozens of inputs of its model, in which nobody differentiates where it is switched:
-covariances of all derivatives would take hundreds of times as long.
+A parameter of an experiment may be encoded in dozens of inputs of its model, in which no derivative is needed if the
+parameter is switched. Covariances of all derivatives would take hundreds of times as long.
 """
 
 import torch
@@ -19,7 +19,7 @@ def joint_in_columns(process: Process, latent: int, X: Float[Tensor, "n d"], dim
     """The covariances of (f, d_k f for k in dims) between points.
 
     Raises:
-        ValueError: the process has no covariances between points of different paths.
+        ValueError: if the process has no covariances between points of different paths.
     """
     if isinstance(process, Posterior):
         return _of_posterior(process, latent, X, dims)
@@ -38,7 +38,7 @@ def joint_in_columns(process: Process, latent: int, X: Float[Tensor, "n d"], dim
 
 
 def _of_posterior(posterior: Posterior, latent: int, X: Float[Tensor, "n d"], dims: Int[Tensor, " k"]) -> JointPoints:
-    """k and its derivatives between the points, less k A k  (5.13)."""
+    """k and its derivatives between the points, minus k A k  (5.13)."""
     kernel, Z, A = posterior.kernel, posterior.Z, posterior.A.of(latent)
     by_support = torch.cat([kernel(X, Z)[:, None], kernel.gradient(X, Z)[..., dims].mT], dim=1) @ A.F[0].T
 

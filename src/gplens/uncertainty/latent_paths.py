@@ -1,4 +1,4 @@
-"""Latent functions on a path as Gaussian vectors, and the attribution given them, which is Gaussian too (MATH 5.15)."""
+"""Latent functions on a path as Gaussian vectors, given which attributions are Gaussian too (MATH 5.15)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from gplens.processes.process import Process, Sources
 from gplens.uncertainty.draw_nodes import AveragedPrior, DrawNodes
 
 RANK = 1e-13
-"""Eigenvalues of the covariance of a path below this part of the largest are rounding."""
+"""Eigenvalues of the covariance of a path below this part of the largest one are rounding."""
 ROUNDING = 1e-12
-"""v - c at a node is the host's jitter, or rounding if it is below this part of the largest v."""
+"""v - c at a node is the host's jitter; below this part of the largest v it is rounding."""
 
 
 @final
@@ -29,19 +29,19 @@ class LatentPath:
     """One latent function at the nodes of one path: f = m + U xi, and its gradient regressed on xi."""
 
     pairs: Pairs
-    """Of the nodes of a single line with themselves."""
+    """The pairs of nodes of a single line."""
     U: Float[Tensor, "q r"]
     G: Float[Tensor, "q r d"]
     """Cov(d_k f_q, xi_r), with d_k f averaged around the nodes if f is rough."""
     gradients: Float[Tensor, "q q d *d"]
-    """Cov(d_k f_q, d_l f_p), averaged likewise; for k = l unless covariances are asked for."""
+    """Cov(d_k f_q, d_l f_p), averaged likewise; only for k = l unless covariances are requested."""
     full: bool
     coarse: "Callable[[], LatentPath] | None" = None
-    """The same path with averages for the coarser rule; None if there is nothing to average."""
+    """The same path with averages for the coarser rule; None if f is smooth."""
 
     @staticmethod
     def of(process: Process, latent: int, line: Line, nodes: DrawNodes, *, full: bool) -> "LatentPath":
-        """Through the eigenvectors of the covariance of f at the nodes."""
+        """From the eigenvectors of the covariance of f at the nodes."""
         pairs = process.pairs(line, line, latent)
         size, vectors = torch.linalg.eigh(pairs.c[0])
         vectors = vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()  # whatever the units
@@ -83,7 +83,7 @@ class LatentPath:
 @final
 @dataclass(frozen=True, eq=False)
 class PathDraws:
-    """All independent latent functions of a process on one path, at Kronrod nodes."""
+    """All independent latent functions of a process at the Kronrod nodes of one path."""
 
     latents: tuple[LatentPath, ...]
     expectation: Expectation
@@ -93,10 +93,10 @@ class PathDraws:
     gauss: Float[Tensor, " q"]
     """Weights of the coarser rule on the same nodes."""
     mixing: Float[Tensor, "c l"]
-    """The expectation takes this mix of the latent functions, plus the jitter."""
+    """The outputs are this mix of the latent functions, plus the jitter."""
     jitter: Float[Tensor, " c"]
     unit: Float[Tensor, " o"]
-    """The size of dT/df of each output at the posterior mean: the squares of very small and large numbers are lost."""
+    """The size of dT/df of each output at the posterior mean, as a unit in which squares stay within float64."""
 
     @staticmethod
     def on(
@@ -151,7 +151,7 @@ class PathDraws:
         for i, latent in enumerate(self.latents):
             w = weights[:, :, i]
             total = total + torch.einsum("soqp,qpd->sod", w[..., None] * w[..., None, :], latent.remainder)
-        return (self.d**2 * total).clamp(min=0)  # below zero is rounding, or what averages miss (5.15a)
+        return (self.d**2 * total).clamp(min=0)  # below zero is rounding, or the error of averages (5.15a)
 
     def covariance(self, weights: Float[Tensor, "s o l q"]) -> Float[Tensor, "s o d o d"]:
         """Cov[IG given the paths] between all outputs and features."""

@@ -1,4 +1,5 @@
-"""Attributions and their spread for a table of inputs, portion by portion, so that it can be watched and stopped."""
+"""Attributions and their spread for a table of inputs, portion by portion, so that progress can be shown and the work
+can be interrupted."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from gplens.uncertainty.sums import NEXT_ROW, spread_of_sums
 from gplens.uncertainty.switch_spreads import spread_of_switches
 
 BLOCKS = 8
-"""Blocks of a portion, which share their scratch memory."""
+"""The number of blocks of a portion, which share their scratch memory."""
 ROWS = 32
 """The most rows of a portion with error bars, which take milliseconds a row."""
 
@@ -31,17 +32,17 @@ ROWS = 32
 @final
 @dataclass(frozen=True, eq=False)
 class Portion:
-    """What was computed, of the first `done` inputs; the other rows of its tensors are NaN or zero."""
+    """The results of the first `done` inputs; the other rows of the tensors are NaN or zero."""
 
     attribution: Attribution
     spread: Spread | None
     done: int
     interrupt: KeyboardInterrupt | None = None
-    """What ended the work early."""
+    """The interrupt that ended the work early; None if it is complete."""
 
     @property
     def finished(self) -> Attribution:
-        """That of the inputs that are done."""
+        """The attributions of the finished inputs."""
         if self.done == len(self.attribution.end):
             return self.attribution
         return _attribution_of({name: part[: self.done] for name, part in _tensors(self.attribution).items()})
@@ -50,24 +51,24 @@ class Portion:
 @final
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What is asked of every input."""
+    """The question, the rule and the request for every input."""
 
     question: Question
     rule: Rule
     request: Uncertainty | None
     sets: Sequence[Sequence[int]] | None
-    """Features whose attributions are added up before their spread is computed; None for single features."""
+    """Sets of features whose attributions are added up before their spread is computed; None for single features."""
     background: Background = Background()
 
     @property
     def integrate(self) -> Integrate:
-        """How attributions are computed, by quadrature or by draws too."""
+        """The function that computes attributions: by quadrature, or with draws too."""
         return attribute if self.question.expectation.replicates is None else attribute_by_sampling
 
     def run(
         self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], advance: Callable[[int], None]
     ) -> Portion:
-        """All inputs; after a KeyboardInterrupt those of the finished portions, unless there are none."""
+        """Compute all inputs. After a KeyboardInterrupt, return the finished portions, if there are any."""
         if len(x) == 1:
             return self._portion(x, baselines, 0)
         size, whole, done = self._rows(baselines.shape[1]), None, 0
@@ -105,7 +106,7 @@ class Work:
         baselines: Float[Tensor, "#p s d"],
         values: Float[Tensor, "p o d"],
     ) -> Spread:
-        """That of the attributions, or of their sums over sets of features."""
+        """The spread of the attributions, or of their sums over sets of features."""
         at = ShareCoordinates.of(self.question, self.sets)
         x, baselines, values = at.points(x), at.points(baselines), at.values(values)
         background = replace(self.background, sets=at.sets)
@@ -118,14 +119,14 @@ class Work:
 
 
 def _written(whole: Portion | None, part: Portion, before: int, rows: int) -> Portion:
-    """The results of a portion in their place among those of all rows."""
+    """Write the results of a portion into their place in the results of all rows."""
     if whole is None:
         spread = None if part.spread is None else replace(part.spread, **_room(part.spread.tensors(), rows))
         whole = Portion(_attribution_of(_room(_tensors(part.attribution), rows)), spread, 0)
     _write(_tensors(whole.attribution), _tensors(part.attribution), before)
     if whole.spread is None or part.spread is None:
         return whole
-    lost = whole.spread.tensors().keys() - part.spread.tensors().keys()  # covariances that float64 does not hold
+    lost = whole.spread.tensors().keys() - part.spread.tensors().keys()  # float64 does not hold these covariances
     whole = replace(whole, spread=replace(whole.spread, **dict.fromkeys(lost)))
     assert whole.spread is not None
     _write(whole.spread.tensors(), part.spread.tensors(), before)

@@ -1,4 +1,4 @@
-"""Levels of nodes, one after the other, until two of them agree on the deviations of a path (MATH 5.14c)."""
+"""Finer and finer levels of nodes, until two of them agree on the deviations of a path (MATH 5.14c)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,21 +25,21 @@ MOST = 1536
 HELD = 8
 """Numbers held at once for each pair of nodes and feature."""
 MATRICES = 8
-"""Matrices over pairs of features that a path holds at once: those of two levels, their parts and their error."""
+"""Matrices over pairs of features that a path holds at once: two levels, their parts and their error."""
 MARGIN = {True: 2.0, False: 4.0}
-"""Safety factor on the change between levels, by whether the kernel is smooth. Recipe: scripts/error_bar_levels.py"""
+"""Safety factor on the change between levels, for smooth and rough kernels. Recipe: scripts/error_bar_levels.py"""
 SHARED = 0.5
-"""The least error of a feature as a part of the largest one: on a single feature two levels may agree by chance."""
+"""The smallest error of a feature as a part of the largest one: on a single feature, levels may agree by chance."""
 UNCUT = 3
-"""Levels that are tried before a path is cut at its kinks."""
+"""The number of levels that are tried before a path is cut at its kinks."""
 PIECE = 1.6
 """The length of a panel of a path that is cut, in lengthscales."""
 GAINS, STALLED = 2 / 3, 2
-"""Levels whose error is more than this part of the last one's, and how many of them in a row end a refinement: what is
-left is rounding."""
+"""A refinement ends, because the rest is rounding, after so many levels in a row whose error is more than this part of
+the previous level's error."""
 
 Attempt = tuple[Tensor, Level]
-"""The edges (b, e) of panels, and how finely these are resolved."""
+"""The edges (b, e) of panels, and their level."""
 
 
 @final
@@ -56,7 +56,7 @@ class Deviations:
 @final
 @dataclass(frozen=True)
 class Refinement:
-    """What is refined: outputs with a link each, on paths of so many panels, from the same level on."""
+    """A refinement: outputs with one link each, on paths with the same number of panels and the same first level."""
 
     process: Process
     outputs: tuple[int, ...]
@@ -76,7 +76,7 @@ class Refinement:
         return rows_in_a_block(numbers_on_pairs(self.process, self.panels * level.latent) + pairs + matrices)
 
     def run(self, x0: Float[Tensor, "#b d"], d: Float[Tensor, "b d"], length: Float[Tensor, " b"]) -> Deviations:
-        """Levels for all paths, then for those on which the last two do not agree yet."""
+        """Try levels for all paths, then for the paths on which the last two levels do not agree yet."""
         shape = (len(d), len(self.outputs), d.shape[1])
         result = Deviations(
             d.new_empty(shape),
@@ -90,13 +90,13 @@ class Refinement:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """All that may be tried, from the first one on."""
+        """All levels that may be tried, from the first one on."""
         return SMOOTH[self.first :] if self.process.smooth else ROUGH[self.first :: 2]
 
     def _stages(self, kinks: Float[Tensor, "b k"], length: Float[Tensor, " b"]) -> list[tuple[list[Attempt], bool]]:
-        """Panels and their levels, one after the other, and whether there may be kinks inside of panels.
+        """The sequence of panels and levels, and whether there may be kinks inside panels.
 
-        Paths with known kinks are cut there after three levels, others into a third after all of them.
+        Paths with known kinks are cut there after three levels; others are cut into thirds after all levels.
         """
         equal = [(equal_panels(self.panels, len(kinks)), level) for level in self.levels]
         cut = panels_between(kinks, ceil(float(length.max()) / PIECE) or 1)
@@ -116,9 +116,9 @@ class Refinement:
         *,
         wary: bool,
     ) -> None:
-        """Level after level, for the paths that have not converged and still gain.
+        """Level after level, for the paths that have not converged and still improve.
 
-        Inside of a panel with kinks two levels may agree by chance. Wary is to ask three of them.
+        In a panel with kinks two levels may agree by chance; with `wary`, three levels have to agree.
         """
         pending, last = (~result.converged).nonzero()[:, 0], None
         shape = (len(pending), *result.std.shape[1:])
@@ -151,7 +151,7 @@ class Refinement:
         std: Float[Tensor, "p o d"],
         error: Float[Tensor, "p o d"],
     ) -> Float[Tensor, " p"]:
-        """The results of a level, given in units; the largest error, in tolerances, is returned."""
+        """Write the results of a level, given in units; return the largest error in units of the tolerance."""
         tolerance, largest, size = self.request.accuracy, std.amax(2, keepdim=True), unit[..., None]
         least = torch.maximum(tolerance * largest, SHARED * error.amax(2, keepdim=True))
         stated = torch.where((std > 0) | (error > 0), torch.maximum(error, least), 0.0)  # (5.14c)
@@ -168,7 +168,7 @@ class Refinement:
         grid: Grid,
         last: tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o"]] | None,
     ) -> tuple[Float[Tensor, "b o d *d"], Float[Tensor, "b o"]]:
-        """The covariances of every output in units of unit^2, and the unit, which is that of the last level."""
+        """The covariances of every output in units of unit^2, and the unit, which the next level uses again."""
         units = [None] * len(self.outputs) if last is None else last[1].unbind(1)
         full, process = self.request.covariances, self.process
         parts = [

@@ -1,4 +1,4 @@
-"""What a user can ask for with explain(uncertainty=...)."""
+"""The requests that a user can pass as explain(uncertainty=...)."""
 
 import operator
 from abc import ABC, abstractmethod
@@ -10,11 +10,11 @@ import numpy as np
 from gplens.adapters.numbers import as_float, as_int
 
 TOLERANCE = 1e-3
-"""Error bars to the digits that people read."""
+"""The default tolerance of standard deviations, whose further digits nobody reads."""
 FINEST = 1e-13
-"""Below this a tolerance asks for digits that float64 does not have."""
+"""The smallest tolerance: below it, float64 has no more digits."""
 SEEDS = 2**62
-"""Above this, seed and row together may be more than torch's generator takes."""
+"""The largest seed: with a larger one, seed + row may exceed the range of torch's generator."""
 
 
 class Uncertainty(ABC):
@@ -37,11 +37,11 @@ class Uncertainty(ABC):
         return TOLERANCE
 
     def for_groups(self) -> "Uncertainty":
-        """What the deviations of groups of features require."""
+        """The request that gives standard deviations of groups of features."""
         return self.plain()
 
     def plain(self) -> "Uncertainty":
-        """The same request with numbers of Python."""
+        """The same request with Python numbers."""
         return self
 
 
@@ -51,6 +51,9 @@ class Diagonal(Uncertainty):
     """The standard deviation of every attribution.
 
     The tolerance is the error of the deviations, relative to the largest one of an input and output.
+
+    Raises:
+        ValueError: if the tolerance is not in [1e-13, 1).
 
     Example:
         >>> request = gplens.Diagonal()
@@ -87,6 +90,9 @@ class Full(Uncertainty):
 
     The tolerance is the error of the deviations, relative to the largest one of an input and output.
 
+    Raises:
+        ValueError: if the tolerance is not in [1e-13, 1).
+
     Example:
         >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=gplens.Full())
         >>> e.covariance.shape
@@ -116,9 +122,14 @@ class Samples(Uncertainty):
     """Draws of the attributions from their posterior, for any statistic; determined by the seed.
 
     The draws of an input are joint over features and outputs, and their exact covariance is computed too.
-    `joint=False` draws each attribution on its own, which is all that an interval needs, and costs much less for
-    hundreds of features. With `across_rows=True` draw s of all inputs is of one posterior function, as
-    `explanation.importance()` needs it: some hundred inputs, whose paths are drawn together (MATH 5.24).
+    `joint=False` draws each attribution on its own, which suffices for intervals and is much cheaper for hundreds of
+    features. With `across_rows=True`, draw s of every input is of the same posterior function, as
+    `explanation.importance()` needs it; this works for up to some hundred inputs (MATH 5.24).
+
+    Raises:
+        TypeError: if `joint` or `across_rows` is not True or False.
+        ValueError: if there are fewer than two draws, the seed is no whole number of 0 or more, or `across_rows` is
+            asked for with joint=False.
 
     Example:
         >>> draws = gplens.Samples(500, seed=0)
@@ -128,6 +139,7 @@ class Samples(Uncertainty):
     """
 
     count: int
+    """The number of draws."""
     seed: int
     joint: bool = True
     across_rows: bool = field(default=False, kw_only=True)

@@ -11,16 +11,16 @@ from gplens.paths.panels import gauss_legendre
 Matrix = NDArray[np.float64]
 
 DEGREES = {6: (6, 3), 8: (7, 5), 10: (9, 6), 12: (11, 8), 14: (13, 10), 16: (15, 12)}
-"""Nodes of a piece, and the degrees of the polynomials in (s + t, s - t) that are integrated exactly: those of even
-powers of s - t, and those of odd powers of |s - t|. Higher degrees lead to large weights of both signs."""
+"""The number of nodes of a piece, and the degrees up to which polynomials in (s + t, s - t) are integrated exactly:
+with even powers of s - t, and with odd powers of |s - t|. Higher degrees lead to large weights of both signs."""
 
 
 @cache
 def ridge_weights(count: int) -> Matrix:
     """Weights W_qp of the pairs of `count` Gauss nodes on [0, 1], symmetric, for integrals over the unit square.
 
-    They are those of the product rule, changed as little as possible so that odd powers of |s - t| are integrated
-    exactly too, up to the degrees above. The condition is one on the triangle t <= s, where |s - t| = s - t.
+    They are the weights of the product rule, changed as little as possible so that odd powers of |s - t| are integrated
+    exactly too, up to the degrees above. By symmetry, the triangle t <= s suffices, where |s - t| = s - t.
     """
     t, w = gauss_legendre(count)
     even, odd = DEGREES[count]

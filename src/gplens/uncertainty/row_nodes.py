@@ -1,4 +1,4 @@
-"""The nodes of the paths of one input, and the Gaussian vector that its attributions are made of (MATH 5.24)."""
+"""The nodes of the paths of one input, and the Gaussian vector from which its attributions follow (MATH 5.24)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from gplens.uncertainty.draw_nodes import REACH
 from gplens.uncertainty.grid import equal_panels
 
 ORDERS = (4, 7)
-"""Gauss nodes of a panel, with their Kronrod extension: for attributions that are linear in f and for rough f, whose
-gradients are averaged around them; and for smooth f through a link."""
+"""The order of the Gauss-Kronrod rule on a panel: for attributions that are linear in f and for rough f, whose
+gradients are averaged around the nodes; and for smooth f through a link."""
 FINE_ORDER, FINER = 4, 4
-"""The same for the gradients of rough functions, on panels that are so many times shorter."""
+"""The order for gradients of rough functions, and by how much their panels are shorter."""
 
 Sets = Sequence[Sequence[int]]
 
@@ -38,7 +38,7 @@ class RowNodes:
     x: Float[Tensor, "p d"]
     """The points."""
     D: Float[Tensor, "p g d"]
-    """Which of d_k times the derivatives in the features add up to each attribution."""
+    """The matrix that adds up d_k times the derivatives in the features of each attribution."""
     nodes: Float[Tensor, " p"]
     """Whether a point is one of the nodes: 1 or 0."""
     w: Float[Tensor, " q"]
@@ -99,7 +99,7 @@ class RowNodes:
 
 
 def _rule(panels: int, order: int, *, smooth: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Points, the weights of the nodes among them, which of them these are, and the averages of gradients."""
+    """Points, weights of the nodes among the points, which points are nodes, and the averages of gradients."""
     t, w = _kronrod(panels, order)
     if smooth:
         return t, w, torch.ones_like(t), torch.eye(len(t), dtype=t.dtype)
@@ -120,7 +120,7 @@ def _kronrod(panels: int, order: int) -> tuple[Float[Tensor, " q"], Float[Tensor
 
 
 def check_size_of(got: int, most: int, what: str, inputs: int) -> None:
-    """Refuse more than can be drawn together."""
+    """Refuse more inputs than can be drawn together."""
     if got > most:
         raise ValueError(
             f"expected at most {most:,} {what} for draws that are joint over the inputs, got {got:,} of {inputs:,} "

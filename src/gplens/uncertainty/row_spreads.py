@@ -18,8 +18,7 @@ from gplens.uncertainty.spreads import SpreadQuestion
 from gplens.uncertainty.sums import NEXT_ROW
 
 RowSpread = Callable[[SpreadQuestion, Tensor, Tensor, Tensor, Tensor], Spread]
-"""The spread of one input, of (asked, x, baselines, shares of the baselines, values), each without the axis of inputs.
-"""
+"""A function from (question, x, baselines, shares of the baselines, values) of one input to its spread."""
 
 
 def spread_row_by_row(
@@ -33,7 +32,7 @@ def spread_row_by_row(
 ) -> Spread:
     """The spread of the averages `values` over the paths from several baselines.
 
-    With draws of hyper-parameters, that of every draw, about its own average; they are pooled into one.
+    With draws of hyper-parameters, the spread of every draw is computed around its own average, and all are pooled.
     """
     draws = question.expectation.draws_of(question.outputs)
     if draws is None:
@@ -52,7 +51,7 @@ def _rows(
     background: Background,
     of_row: RowSpread,
 ) -> Spread:
-    """Each input with a seed of its own."""
+    """Compute each input with its own seed."""
     parts, count = [], baselines.shape[1]
     shares = x.new_full((count,), 1 / count) if background.shares is None else background.shares
     for i, (end, starts) in enumerate(zip(x, baselines.expand(len(x), -1, -1), strict=True)):

@@ -24,7 +24,7 @@ class ShareCoordinates:
 
     @staticmethod
     def of(question: Question, sets: Sets | None) -> "ShareCoordinates":
-        """As they are if there are no shares."""
+        """The coordinates of a question; the inputs themselves if no path changes a category."""
         if question.shares is None:
             return ShareCoordinates(question, sets, question)
         blocks = question.shares.layout.blocks
@@ -37,7 +37,7 @@ class ShareCoordinates:
         return x if self.original.shares is None else self.original.shares.layout.encode(x)
 
     def values(self, values: Float[Tensor, "b o d"]) -> Float[Tensor, "b o e"]:
-        """Attributions with the same sums; that of a category is written to its first share."""
+        """Attributions in these coordinates; the attribution of a category is assigned to its first share."""
         if self.original.shares is None:
             return values
         layout = self.original.shares.layout

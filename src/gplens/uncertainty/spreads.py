@@ -1,4 +1,4 @@
-"""The spread of a table of attributions, at as many nodes of each path as it needs (MATH 5)."""
+"""The spread of a table of attributions, with as many nodes on each path as it needs (MATH 5)."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -18,17 +18,16 @@ from gplens.uncertainty.refinement import Refinement
 from gplens.uncertainty.requests import Full, Samples, Uncertainty
 
 ORDERS = (4, 7, 10, 15, 22)
-"""Gauss nodes of a panel of the paths of draws, with their Kronrod extension: the first for attributions that are
-linear in the latent function, the second for those through a link, and one after the other where the deviations come
-from draws."""
+"""The orders of the Gauss-Kronrod rules for draws: the first for attributions that are linear in the latent function,
+the second for those through a link; all of them, one after the other, if the deviations come from draws."""
 TINY = torch.finfo(torch.float64).tiny
-"""Below this a number has no relative accuracy."""
+"""Below this size, numbers have no relative accuracy."""
 
 
 @final
 @dataclass(frozen=True)
 class SpreadQuestion:
-    """Whose spread is computed, in which form. The outputs are no averages over draws of hyper-parameters."""
+    """The question and the request for a spread. The outputs are not averages over draws of hyper-parameters."""
 
     question: Question
     request: Uncertainty
@@ -40,7 +39,7 @@ class SpreadQuestion:
 
     @property
     def closed_form(self) -> bool:
-        """Whether each output has a link of its own, with exact covariances."""
+        """Whether each output has its own link, with exact covariances."""
         return all(link is not None and link.has_pair_moments for link in self.links)
 
     @property
@@ -54,7 +53,7 @@ class SpreadQuestion:
         return all(link is not None and not link.needs_variance for link in self.links)
 
     def check(self) -> None:
-        """Refuse what cannot be computed, before anything is computed."""
+        """Refuse a request that cannot be computed, before anything is computed."""
         process, expectation, outputs = self.question.process, self.question.expectation, self.question.outputs
         zero = torch.zeros(process.latents, 1, dtype=torch.float64)
         expectation.slopes(zero[None], zero, outputs)
@@ -117,14 +116,14 @@ def _closed_form(asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tenso
 
 
 def _lost(covariances: Float[Tensor, "b o d d"], std: Float[Tensor, "b o d"]) -> bool:
-    """Whether float64 does not hold the squares of the deviations."""
+    """Whether the squares of the deviations are outside the range of float64."""
     largest = std.amax(2) if std.shape[2] else std.new_zeros(std.shape[:2])
     too_small = (largest > 0) & (largest < (TINY / torch.finfo(std.dtype).eps) ** 0.5)
     return bool(too_small.any()) or not bool(covariances.isfinite().all())
 
 
 def _refuse(request: Uncertainty, std: Float[Tensor, "b o d"]) -> None:
-    """A request of covariances that float64 cannot hold. Draws do without."""
+    """Raise an error if float64 cannot hold the requested covariances. Draws work without them."""
     if isinstance(request, Full):
         raise OverflowError(
             "expected standard deviations between 1e-146 and 1e154, whose squares float64 can hold, got some from "
@@ -136,9 +135,9 @@ def _refuse(request: Uncertainty, std: Float[Tensor, "b o d"]) -> None:
 def _by_draws(
     asked: SpreadQuestion, x: Float[Tensor, "b d"], x0: Float[Tensor, "b d"], values: Float[Tensor, "b o d"]
 ) -> tuple[Spread, list[int]]:
-    """Deviations of outputs of several latent functions, input by input, with nodes until the draws are less exact.
+    """Deviations of outputs of several latent functions, input by input, with more nodes until the draws dominate.
 
-    Draws that are not joint come from the same latent paths, which are the expensive part.
+    Draws that are not joint reuse the latent paths, which are the expensive part.
     """
     orders, rows, draws, request = [], [], [], asked.request
     for i in range(len(x)):

@@ -14,13 +14,13 @@ from gplens.uncertainty.answers import check_request, spread_of
 from gplens.uncertainty.requests import Samples, Uncertainty
 
 NEXT_ROW = 1_000_003
-"""Added to the seed of draws from one input to the next."""
+"""The difference between the seeds of consecutive inputs."""
 
 Sets = Sequence[Sequence[int]]
 
 
 def check_sums(question: Question, request: Uncertainty, sets: Sets) -> None:
-    """Refuse what cannot be computed, before anything is computed."""
+    """Refuse a request that cannot be computed, before anything is computed."""
     nowhere = torch.zeros(question.process.features, dtype=torch.float64)
     check_request(_along(question, nowhere, nowhere, sets), request)
 
@@ -52,7 +52,7 @@ def spread_of_sums(
 
 
 def _along(question: Question, x0: Float[Tensor, " d"], x: Float[Tensor, " d"], sets: Sets) -> Question:
-    """The same question in one coordinate for each set, which moves its features from x0 to x together."""
+    """The same question with one coordinate for each set, which moves the features of the set from x0 to x together."""
     W = x.new_zeros(len(sets), len(x))
     for s, members in enumerate(map(list, sets)):
         W[s, members] = (x - x0)[members]  # (5.19)

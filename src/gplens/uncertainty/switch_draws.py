@@ -16,12 +16,12 @@ from gplens.uncertainty.latent_paths import ROUNDING
 from gplens.uncertainty.switch_nodes import SwitchNodes
 
 BLOCK = 4_000_000
-"""Numbers in a block of covariances between nodes."""
+"""The most numbers in a block of covariances between nodes."""
 MOST_LINEAR, MOST_DRAWN = 40_000, 3000
-"""The most values and derivatives at nodes: of attributions that are linear in f, and of those that are drawn, for
-which a matrix of that size is factorised."""
+"""The most values and derivatives at nodes: for attributions that are linear in f, and for draws, which factorise a
+matrix of this size."""
 CHUNK = 4_000_000
-"""Numbers in a chunk of draws."""
+"""The most numbers in a chunk of draws."""
 
 
 @final
@@ -33,7 +33,7 @@ class SwitchDraws:
     sources: Sources
     nodes: SwitchNodes
     joint: tuple[JointPoints, ...]
-    """Of each independent latent function, with its derivatives in the numbers that move."""
+    """The covariances of each independent latent function, with its derivatives in the numbers that change."""
 
     @staticmethod
     def most(*, linear: bool) -> int:
@@ -42,7 +42,7 @@ class SwitchDraws:
 
     @staticmethod
     def of(question: Question, nodes: SwitchNodes, *, linear: bool) -> "SwitchDraws":
-        """Raises a ValueError if there are too many nodes, or the process has no covariances between lines."""
+        """Raise a ValueError if there are too many nodes, or if the process has no covariances between lines."""
         most = SwitchDraws.most(linear=linear)
         if nodes.size > most:
             raise ValueError(
@@ -65,7 +65,7 @@ class SwitchDraws:
         return torch.einsum("ol,lrjk->rojk", by_latent, whole)
 
     def _covariance(self, joint: JointPoints) -> Float[Tensor, "2 d d"]:
-        """Of the features that a path changes; zeros for the others."""
+        """Write results for the features that a path changes, with zeros for the others."""
         nodes, (n, d), moved = self.nodes, self.nodes.x.shape, self.nodes.moved
         changed = [j for j in range(d) if j in moved or bool(nodes.values[:, :, j].any())]
         values = nodes.values[:, :, changed]
@@ -109,7 +109,7 @@ class SwitchDraws:
     def _latent(
         self, i: int, joint: JointPoints, count: int, generator: torch.Generator
     ) -> tuple[Float[Tensor, "s n e"], Float[Tensor, " n"]]:
-        """Draws of f and of its derivatives in the numbers that move, and the variance that no two nodes share."""
+        """Draws of f and of its derivatives in the numbers that change, and the variance that no two nodes share."""
         x, process, everything = self.nodes.x, self.sources.process, slice(0, len(self.nodes.x))
         C = joint.covariance(everything, everything)
         v = process.v(x)[:, i]

@@ -27,7 +27,7 @@ class SwitchNodes:
     values: Float[Tensor, "2 n d"]
     """The weights of T, by the rule and by the coarser one on the same nodes."""
     slopes: Float[Tensor, "2 n d"]
-    """Those of the derivatives of T."""
+    """The weights of the derivatives of T."""
 
     @staticmethod
     def on(

@@ -18,14 +18,14 @@ from gplens.uncertainty.switch_draws import SwitchDraws
 from gplens.uncertainty.switch_nodes import SwitchNodes
 
 LEVELS = ((7, 1), (10, 1), (15, 1), (22, 1), (22, 2), (22, 4))
-"""Gauss nodes of a panel, with their Kronrod extension, and parts of a panel, until the deviations are settled: panels
-are for smooth kernels, parts for rough ones."""
+"""Orders of the Gauss-Kronrod rule and numbers of parts of a panel, tried until the deviations have converged. Orders
+help with smooth kernels, parts with rough ones."""
 COUNT = 4096
 """Draws for standard deviations alone: their Monte Carlo error is 1.1 % for a Gaussian."""
 
 
 def check_switch_request(question: Question, request: Uncertainty) -> None:
-    """Refuse what cannot be computed, before anything is computed."""
+    """Refuse a request that cannot be computed, before anything is computed."""
     draws = question.expectation.draws_of(question.outputs)
     asked = SpreadQuestion(question, request) if draws is None else of_every_draw(question, request, draws)
     asked.question.expectation.slopes(*_nowhere(asked.question), asked.question.outputs)
@@ -62,13 +62,13 @@ def _row(
     shares: Float[Tensor, " s"],
     values: Float[Tensor, "o d"],
 ) -> Spread:
-    """With more nodes until the coarser rule gives the same deviations."""
+    """The spread, with more nodes until the coarser rule gives the same deviations."""
     assert isinstance(asked.question.switches, Switches)
     spread = None
     for level in LEVELS:
         nodes = SwitchNodes.on(asked.question.process, asked.question.switches, x, baselines, shares, *level)
         if spread is not None and nodes.size > SwitchDraws.most(linear=asked.gaussian):
-            break  # the last one is reported as it is
+            break  # the last result is reported, converged or not
         drawn = SwitchDraws.of(asked.question, nodes, linear=asked.gaussian)
         spread = _exact(asked, drawn, values, background) if asked.gaussian else _drawn(asked, drawn, background)
         if spread.converged is not None and bool(spread.converged.all()):
@@ -102,7 +102,7 @@ def _exact(asked: SpreadQuestion, drawn: SwitchDraws, values: Float[Tensor, "o d
 
 
 def _drawn(asked: SpreadQuestion, drawn: SwitchDraws, background: Background) -> Spread:
-    """Deviations of draws, which are joint, with their Monte Carlo error."""
+    """Standard deviations of joint draws, with their Monte Carlo error."""
     request = asked.request
     count, seed = (request.count, request.seed) if isinstance(request, Samples) else (COUNT, 0)
     fine, coarse = (background.summed(part) for part in drawn.attributions(count, seed))

@@ -1,4 +1,4 @@
-"""Checks of an explanation on the user's own model, by means that share nothing with its computation."""
+"""Checks of explanations of the user's own model, by methods that share no code with their computation."""
 
 from gplens.verification.verdicts import Check, Verification
 from gplens.verification.verify import verify

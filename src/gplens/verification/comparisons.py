@@ -1,4 +1,4 @@
-"""The checks themselves: identities of attributions, and comparisons with what the host says."""
+"""The checks: identities of attributions, and comparisons with the host library."""
 
 import torch
 from jaxtyping import Float
@@ -13,11 +13,11 @@ from gplens.verification.paths import Paths, by_output
 from gplens.verification.verdicts import Check
 
 TOLERANCE = 1e-4
-"""Of attributions, relative to the largest one of a row or the change of the prediction, whichever is larger."""
+"""The limit for attributions, relative to the largest one of a row or the change of its prediction."""
 VARIANCE = 5e-3
-"""Of the sum of all covariances, relative to the sum of their sizes."""
+"""The limit for the sum of all covariances, relative to the sum of their sizes."""
 LEVEL, STATED = 0.9, 2000
-"""The interval whose coverage is checked, and the draws that it is stated from."""
+"""The level of the interval whose coverage is checked, and the number of draws behind it."""
 SIGMAS, FLOOR = 5.0, 0.01
 """Differences that draws of a right model may have: standard errors, and what the differences of the path add."""
 
@@ -49,7 +49,7 @@ def check_completeness(host: Host, paths: Paths, e: Explanation) -> Check:
 
 
 def check_antisymmetry(paths: Paths, e: Explanation) -> Check:
-    """The way back has the opposite attributions."""
+    """The path from input to baseline has the opposite attributions."""
     back = paths.explain(backwards=True)
     worst = (by_output(e.values, e) + by_output(back.values, back)).abs().amax(-1)
     meaning = "attributions from x0 to x against those from x to x0"
@@ -77,7 +77,7 @@ def check_second_completeness(host: Host, paths: Paths, seed: int) -> Check:
     """sum_kl Cov(IG_k, IG_l) = Var(g(f(x)) - g(f(x0)))  (5.3), the right side from the host."""
     try:
         e, limit = paths.explain(uncertainty=Full()), VARIANCE
-    except ValueError:  # of outputs that mix latent functions only draws are known
+    except ValueError:  # outputs that mix latent functions have draws only
         e, limit = paths.explain(uncertainty=Samples(STATED, seed=seed)), SIGMAS * (2 / STATED) ** 0.5
     total, size = _variance_of_sum(e)
     expected = torch.stack([variance_of_change(host, x, x0) for x, x0 in zip(paths.x, paths.x0, strict=True)])

@@ -1,4 +1,4 @@
-"""The spread of attributions as a host has it: variances of changes, and draws of the path."""
+"""The spread of attributions from the host's distributions: variances of changes, and draws of the path."""
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ SOBOL = 2**14
 PANELS, MOST_PANELS, STEP = 4, 32, 1e-2
 """Of the path of draws; the step of its differences with so many, relative to the length of the path in the feature."""
 SETTLED = 0.02
-"""The relative change of the deviation at which the panels are enough, below what the draws leave."""
+"""The relative change of the deviation at which panels suffice; it is below the error of the draws."""
 
 
 def variance_of_change(host: Host, x: Float[Tensor, " d"], x0: Float[Tensor, " d"]) -> Float[Tensor, " o"]:
@@ -63,7 +63,7 @@ def _beside_path(
 
 
 def _latent_deviation(joint: Joint, w: Float[Tensor, " q"], step: float) -> Float[Tensor, " c"]:
-    """Of the attributions of the latent functions themselves, without draws."""
+    """The deviation of attributions of the latent functions themselves, without draws."""
     signed = torch.cat([w, -w]) / (2 * step)
     return torch.einsum("p,cpq,q->c", signed, joint.covariance, signed).clamp(min=0).sqrt()
 

@@ -1,4 +1,4 @@
-"""A model as its own library sees it: predictions, and joint distributions of its latent functions."""
+"""A model evaluated by its own library: predictions, and joint distributions of its latent functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ BLOCK = 256
 MAKERS = {"botorch": "botorch_host", "gpytorch": "gpytorch_host", "sklearn": "sklearn_host"}
 """The module of each library, with a function `host_of(model, likelihood)`. The first that fits is taken."""
 NATIVE = "native_host"
-"""The same for objects of gplens."""
+"""The module for objects of gplens."""
 
 
 class Joint(NamedTuple):
@@ -38,12 +38,12 @@ class Joint(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Host:
-    """A model of any library, asked by means of that library alone."""
+    """A model of any library, evaluated by that library alone."""
 
     predict: Callable[[Float[Tensor, "k d"]], Float[Tensor, "k o"]] | None
-    """The expected response; None if the model cannot be asked at arbitrary inputs."""
+    """The expected response at inputs; None if the model cannot be evaluated at arbitrary inputs."""
     error: float
-    """Of the predictions, relative to the largest one."""
+    """The error of the predictions, relative to the largest one."""
     joint: Callable[[Float[Tensor, "k d"]], Joint] | None = None
     respond: Callable[[Float[Tensor, "*s c"]], Float[Tensor, "*s o"]] | None = None
     """E[y|f], for values of all latent functions."""

@@ -21,13 +21,13 @@ from gplens.verification.round_paths import Polar, straightened
 @final
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Pairs of baselines and inputs of a model, in its own inputs, or in those in which their paths are straight."""
+    """Pairs of baselines and inputs of a model, in coordinates in which their paths are straight."""
 
     reading: Reading
     x: Float[Tensor, "b d"]
     x0: Float[Tensor, "b d"]
     polar: Polar | None = None
-    """How these coordinates become inputs of the model, where columns with a period go round."""
+    """The map from these coordinates to inputs of the model, if cyclic columns follow arcs; else None."""
 
     @staticmethod
     def of(model: Any, X: Any, baseline: Any, likelihood: Any, rows: int) -> "Paths":

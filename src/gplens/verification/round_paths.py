@@ -1,4 +1,4 @@
-"""Cyclic columns: the coordinates in which paths that go round are straight, for the host too."""
+"""Cyclic columns: coordinates in which arcs are straight, for the host too."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -38,7 +38,7 @@ class Polar:
         )
 
     def reading(self, reading: Reading) -> Reading:
-        """What `explain` integrates: the process of these coordinates, compared with the model at its own inputs."""
+        """The process of these coordinates, which `explain` integrates, compared with the model at its own inputs."""
 
         def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
             return tuple(reading.compare(self.inputs(points), at))

@@ -37,7 +37,7 @@ def host_of(model: Any, likelihood: Any) -> Host:
 
 
 def _probabilities(model: Any, X: Float[Tensor, "k d"]) -> Float[Tensor, "k o"]:
-    """Of every class; of the second one of two."""
+    """The probabilities of all classes; of the second class if there are two."""
     (p,) = call(model.predict_proba, model, X)
     p = torch.from_numpy(np.asarray(p))
     return p[:, 1:] if p.shape[1] == 2 else p

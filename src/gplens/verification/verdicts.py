@@ -1,4 +1,4 @@
-"""What a verification found: checks that passed, failed, or could not be made, with their numbers."""
+"""The result of a verification: checks that passed, failed, or could not be made, with their numbers."""
 
 from dataclasses import dataclass
 from typing import final
@@ -17,18 +17,19 @@ class Check:
     """
 
     name: str
+    """One word or two, such as "completeness"."""
     meaning: str
-    """What was compared, as a sentence."""
+    """A sentence on what was compared."""
     value: float | None
     """The largest difference; None if the check could not be made."""
     limit: float | None
-    """The difference up to which it passes."""
+    """The largest difference that passes."""
     reason: str = ""
     """Why the check could not be made."""
 
     @property
     def passed(self) -> bool | None:
-        """None if the check could not be made."""
+        """Whether the check passed; None if it could not be made."""
         return None if self.value is None or self.limit is None else bool(self.value <= self.limit)  # NaN fails
 
     @property

@@ -3,6 +3,7 @@
 from typing import Any, final
 
 import torch
+from gpytorch import settings
 from jaxtyping import Float
 from torch import Tensor
 
@@ -14,15 +15,28 @@ from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals
 
 ROUNDING = 1e-9
-"""Largest difference of two evaluations of one formula in float64, relative to its value."""
+"""The largest accepted difference of two float64 evaluations of one formula, relative to its value."""
 ROUNDING_OF_SINGLE = 1e-3
-"""The same for a host in float32."""
+"""The same for a host that computes in float32."""
 HINT = "Its class may be changed, or it evaluates its model in another way than posterior(X)."
 
 
+def model_of(acquisition: Any) -> Any:
+    """The model of an acquisition function, or of the one inside of it; None if there is none."""
+    for name in ("model", "acq_func", "raw_acqf"):
+        inner = getattr(acquisition, name, None)
+        if inner is not None:
+            return inner if name == "model" else model_of(inner)
+    return None
+
+
 def evaluate(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
-    """acquisition(x) of single candidates, in its own precision."""
-    with without_warnings_of_jitter():
+    """acquisition(x) of single candidates, in its own precision.
+
+    Variances of models that are conditioned on a candidate depend on it through what GPyTorch keeps between
+    predictions, and takes out of the graph of autograd by default.
+    """
+    with without_warnings_of_jitter(), settings.detach_test_caches(False):
         return acquisition(x[:, None].to(reference(acquisition))).to("cpu", torch.float64)
 
 
@@ -51,10 +65,10 @@ class PointMoments(Marginals):
 
 
 def check_values(acquisition: Any, expectation: Acquisition, points: Float[Tensor, "k d"], at: Marginals) -> str:
-    """Refuse a psi whose values are not acquisition(points), up to what the model's own m and v are compared to.
+    """Refuse a psi whose values differ from acquisition(points) by more than accepted differences of m and v explain.
 
-    Where sqrt(v) is steep, a difference of v that is nothing beside the prior is a large one of psi: what is allowed
-    is how far psi moves if m and v move by as much as they may differ from the host's.
+    Where sqrt(v) is steep, a negligible difference of v is a large difference of psi. The accepted difference is
+    therefore how far psi moves if m and v move by as much as they may differ from the host's.
     """
     model, dtype = acquisition.model, reference(acquisition.model).dtype
     with undisturbed(model), exactly():

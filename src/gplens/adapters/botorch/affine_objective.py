@@ -30,7 +30,7 @@ class Affine(NamedTuple):
 
 
 def affine_part(objective: Any, outputs: int) -> Affine | None:
-    """w and b of an objective whose class says that it is affine; None for any other."""
+    """w and b of an objective of a class that is known to be affine; None for any other."""
     if type(objective) is IdentityMCObjective and outputs == 1:
         return Affine(torch.ones(1, dtype=torch.float64))
     if type(objective) in (LinearMCObjective, AffineObjective):

@@ -27,24 +27,24 @@ from gplens.expectations.acquisition import (
 from gplens.expectations.acquisition.sampled_improvement import Excess, LogSoftExcess, SoftStep, Utility
 
 MIN_VARIANCE, MIN_VARIANCE_OF_HYPERVOLUME = 1e-12, 1e-9
-"""What BoTorch raises smaller variances of outcomes to."""
+"""BoTorch's lower bound for variances of outcomes."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Recognised:
-    """psi, and what it is a function of."""
+    """psi, and the moments that it is a function of."""
 
     criterion: Criterion
     smallest: float | None = MIN_VARIANCE
-    """What the host raises smaller variances to; None for samples, which are drawn without."""
+    """The host's lower bound for variances; None for samples, which are drawn without one."""
     weights: Float[Tensor, " o"] | None = None
-    """Of a scalarised posterior."""
+    """The weights and the offset of a scalarised posterior; None for any other."""
     offset: float = 0.0
 
 
 def recognise(acquisition: Any) -> Recognised | None:
-    """psi of a class of BoTorch itself; None for subclasses, whose forward() may be another, and all other classes."""
+    """psi of one of BoTorch's own classes; None for all others, including subclasses, whose forward() may differ."""
     kind = type(acquisition)
     read = CRITERIA.get(kind)
     criterion = None if read is None else read(acquisition)
@@ -115,7 +115,7 @@ def _hypervolume(acquisition: Any) -> Criterion:
 
 
 def _samples(acquisition: Any) -> tuple[Float[Tensor, "n o"], Affine] | None:
-    """Base samples of one point, and the objective; None where psi is no function of them."""
+    """Base samples of one point, and the objective; None if psi is not a function of these alone."""
     z, outputs = getattr(acquisition.sampler, "base_samples", None), acquisition.model.num_outputs
     outputs = 1 if acquisition.posterior_transform is not None else outputs
     plain = acquisition.X_pending is None and acquisition._constraints is None
@@ -126,7 +126,7 @@ def _samples(acquisition: Any) -> tuple[Float[Tensor, "n o"], Affine] | None:
 
 
 def _sampled(utility: Callable[[Any], Utility]) -> Callable[[Any], Criterion | None]:
-    """An average over samples of what each is worth."""
+    """An average over samples of their utilities."""
 
     def read(acquisition: Any) -> Criterion | None:
         drawn = _samples(acquisition)
@@ -174,4 +174,4 @@ CRITERIA: dict[type, Callable[[Any], Criterion | None]] = {
     monte_carlo.qUpperConfidenceBound: _linear,
     monte_carlo.qLowerConfidenceBound: _linear,
 }
-"""By the class itself. A new class is one line here, and one case in tests/adapters/botorch/acquisition_zoo.py."""
+"""psi by exact class. A new class needs one line here, and a case in tests/adapters/botorch/acquisition_zoo.py."""

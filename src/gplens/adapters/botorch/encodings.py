@@ -9,7 +9,7 @@ from gplens.processes.transformed import AffineMap
 
 @read_transform.register
 def _(transform: OneHotToNumeric, features: int) -> AffineMap | None:
-    """The place of the largest entry of each block; paths switch a block at once."""
+    """The position of the largest entry of each block. Paths switch a block at once."""
     if not transform.transform_on_eval or not transform.categorical_features:
         return AffineMap.columns(features)
     W = torch.zeros(features, transform.numeric_dim, dtype=torch.float64)
@@ -19,7 +19,7 @@ def _(transform: OneHotToNumeric, features: int) -> AffineMap | None:
 
 @read_transform.register
 def _(transform: NumericToCategoricalEncoding, features: int) -> AffineMap | None:
-    """A vector for each category: one-hot, or its descriptors. Paths switch from one to another at once."""
+    """A vector for each category, one-hot or of descriptors. Paths switch from one category to another at once."""
     if not transform.transform_on_eval:
         return AffineMap.columns(features)
     encoded = [column for block in transform.encoded_idx for column in block]
@@ -30,9 +30,9 @@ def _(transform: NumericToCategoricalEncoding, features: int) -> AffineMap | Non
 
 @read_transform.register
 def _(transform: Round, features: int) -> AffineMap | None:
-    """Whole numbers pass as they are, and paths go between them as if there were no rounding: straight through.
+    """Whole numbers are not rounded: paths go straight through the numbers between them.
 
-    The gradient that BoTorch itself optimises with is the same one. At whole numbers nothing is rounded, so that
+    BoTorch optimises with the same straight-through gradient. At whole numbers rounding changes nothing, so that
     attributions still add up to the change of the prediction. One-hot blocks are switched at once.
     """
     if not transform.transform_on_eval:
@@ -49,7 +49,7 @@ def _(transform: Round, features: int) -> AffineMap | None:
     numbers = [k for k in range(features) if k not in columns]
 
     def apply(x: torch.Tensor) -> torch.Tensor:
-        """The host's blocks, and numbers that are not rounded."""
+        """The host's map of blocks, with numbers that are not rounded."""
         passed = transform.transform(x)
         passed[:, numbers] = x[:, numbers]
         return passed

@@ -1,4 +1,4 @@
-"""BoTorch's input transforms: affine maps, smooth ones, and those that are refused."""
+"""BoTorch's input transforms: affine maps, smooth maps, and transforms that are refused."""
 
 from collections.abc import Callable
 from functools import singledispatch
@@ -22,12 +22,16 @@ from gplens.adapters.reading import compare_numbers
 from gplens.processes.transformed import AffineMap
 
 SAME = 1e-9
-"""Relative difference of two float64 evaluations of one affine map."""
+"""The largest accepted relative difference of two float64 evaluations of an affine map."""
 Smooth = Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
 
 
+class RoundedInputsError(ValueError):
+    """Inputs between whole numbers, for a model that rounds them."""
+
+
 def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
-    """The map from raw inputs to those of the kernel, compared with the host's own; None where it is not affine."""
+    """The affine map from raw inputs to those of the kernel, compared with the host's; None if it is not affine."""
     transform = getattr(model, "input_transform", None)
     if transform is None:
         return AffineMap.columns(points.shape[1])
@@ -35,14 +39,17 @@ def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
     if affine is not None:
         host = model.transform_inputs(points)
         limit, hint = SAME * (1 + host.abs().max()), "A subclass may have changed the input transform."
-        if affine.rounded:
-            hint = f"Columns {list(affine.rounded)} are rounded by the model: give it whole numbers, and the baseline."
+        if affine.rounded and not bool(((affine(points) - host).abs() <= limit).all()):
+            raise RoundedInputsError(
+                f"expected whole numbers in columns {list(affine.rounded)}, which the {type(model).__name__} rounds, "
+                "got others; give it whole numbers in X and in the baseline."
+            )
         compare_numbers("transformed input", affine(points), host, limit, hint)
     return affine
 
 
 def smooth_inputs(model: Any, index: int) -> Smooth:
-    """The host's own transform, of draw `index` where each has its own; an error where it is not defined."""
+    """The host's transform (that of draw `index` if each draw has one); an error where it is not defined."""
 
     def phi(X: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
         x = model.transform_inputs(X)
@@ -61,7 +68,7 @@ def smooth_inputs(model: Any, index: int) -> Smooth:
 
 @singledispatch
 def read_transform(transform: InputTransform, features: int) -> AffineMap | None:
-    """x' = x W + offset; None for a smooth transform that is no such map; an error for one without a derivative."""
+    """x' = x W + offset; None for a smooth transform that is not affine; an error for one without a derivative."""
     raise ValueError(
         "expected the input transforms Normalize, InputStandardize, FilterFeatures, Log10, Warp, Round, "
         "OneHotToNumeric, NumericToCategoricalEncoding, or chains of these, got "

@@ -46,7 +46,7 @@ def read_exact(
 
 
 def _training_data(model: Any, latents: int) -> tuple[Float[Tensor, "c n d"], Float[Tensor, "c n"]]:
-    """One table and one vector for each latent function, which may be shared."""
+    """A table and a vector for each latent function; latent functions may share them."""
     Z, y = model.train_inputs[0], model.train_targets
     if not isinstance(model.likelihood, _GaussianLikelihoodBase):
         name, kind = type(model).__name__, type(model.likelihood).__name__
@@ -79,7 +79,7 @@ def _condition(
 
 
 def _curved(posterior: Posterior, model: Any, phi: Smooth) -> Posterior:
-    """f(phi(x)) of raw inputs, where phi(Z) are the support points that the model keeps (MATH 1.11)."""
+    """f(phi(x)) of raw inputs; the model keeps phi(Z) as support points (MATH 1.11)."""
     raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
     Z = raw.double().flatten(0, -3)[0] if raw.ndim > 2 else raw.double()
     limit = SAME * (1 + posterior.Z.abs().max())
@@ -111,7 +111,7 @@ def _read_task_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Pr
 
 
 def check_tasks(model: Any, points: Float[Tensor, "k d"]) -> None:
-    """Refuse inputs without a task, and tasks that the model was not fitted on."""
+    """Refuse inputs without a task column, and tasks that the model was not fitted on."""
     column, columns = model._task_feature, model.num_non_task_features + 1
     if points.shape[1] == columns - 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Models of BoTorch: the parts of a model or of a list of models, side by side, refused where one is not supported."""
+"""BoTorch's models and lists of models: each part is read, or refused if it is not supported, and all are stacked."""
 
 from functools import partial
 from typing import Any
@@ -27,15 +27,15 @@ from gplens.processes.process import Marginals
 from gplens.processes.stack import Stack
 
 FAMILY = Model
-"""All of BoTorch's models, many of which inherit from GPyTorch's ExactGP first, are read here."""
+"""Base classes of BoTorch's models; many also inherit from GPyTorch's ExactGP, but are read here."""
 READ = (SingleTaskGP, MultiTaskGP, ApproximateGPyTorchModel)
-"""With all that inherits from them. Fully Bayesian models are told by a flag: to import them is to import JAX."""
+"""Supported classes, with their subclasses. Fully Bayesian models, whose import imports JAX, are told by a flag."""
 TRANSLATIONS.update({CategoricalKernel: discrete, PositiveIndexKernel: discrete})
 
 
 @read_model.register
 def _(model: Model, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Read every part, compare the shadows' posteriors, return; `compare` asks the live model, a list as a whole."""
+    """Read every part and compare the posteriors of shadows; `compare` evaluates the live model, a list as a whole."""
     x = raw_points(model) if points is None else points
     models = _parts_of(model)
     for inner in models:
@@ -71,7 +71,7 @@ def _(model: Model, points: Float[Tensor, "k d"] | None) -> Reading:
 
 
 def _parts_of(model: Any) -> list[Any]:
-    """The model itself, or those of a list, at any depth."""
+    """The model itself, or the models of a list, at any depth."""
     if isinstance(model, ModelList):
         return [part for inner in model.models for part in _parts_of(inner)]
     _check_supported(model)
@@ -98,7 +98,7 @@ def _check_supported(model: Any) -> None:
 
 
 def _check_points(model: Any, points: Float[Tensor, "k d"]) -> None:
-    """Refuse inputs that are not the model's own. A variational model keeps nothing of its raw inputs to tell."""
+    """Refuse inputs with the wrong columns. A variational model keeps no raw inputs by which to check this."""
     if isinstance(model, MultiTaskGP):
         check_tasks(model, points)
     if isinstance(model, ExactGP):
@@ -110,7 +110,7 @@ def _raw_inputs(model: Any) -> Float[Tensor, "*c n d"]:
 
 
 def raw_points(model: Any) -> Float[Tensor, "k d"]:
-    """Some raw training inputs, or inducing points where no transform makes them differ from raw inputs."""
+    """Some raw training inputs; or inducing points, if no transform makes them differ from raw inputs."""
     first = _parts_of(model)[0]
     if isinstance(first, ExactGP):
         raw = _raw_inputs(first)

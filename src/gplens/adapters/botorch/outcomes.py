@@ -24,7 +24,7 @@ REFUSED = {
 @final
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """y = g(scale f + shift) for each output, with g = exp where a logarithm was taken."""
+    """y = g(scale f + shift) for each output; g is exp if the outcome was transformed by a logarithm."""
 
     scale: Float[Tensor, " c"]
     shift: Float[Tensor, " c"]

@@ -1,4 +1,4 @@
-"""BoTorch's own posterior at points: the Gaussian outcome, the noise of observations, and the mean in raw units."""
+"""BoTorch's posterior at points: the Gaussian outcome, the noise of observations, and the mean in raw units."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -18,11 +18,11 @@ from gplens.lines.line import Line
 from gplens.processes.process import Marginals, Process
 
 CONSTANT = 1e-8
-"""Variation of the noise over the points, relative to the largest variance, that is rounding."""
+"""Variation of the noise over the points, relative to the largest variance, that counts as rounding."""
 
 
 class PosteriorAt(NamedTuple):
-    """Of latent functions, before the nonlinear part of the outcome transform, and of outputs after it."""
+    """Posteriors of latent functions, before the nonlinear part of the outcome transform, and of outputs after it."""
 
     m: Float[Tensor, "k c"]
     v: Float[Tensor, "k c"]
@@ -30,7 +30,7 @@ class PosteriorAt(NamedTuple):
 
 
 def predict(model: Any, points: Float[Tensor, "k d"], *, noisy: bool = False) -> PosteriorAt:
-    """model.posterior(points) of a model in evaluation mode, in its own precision."""
+    """model.posterior(points) of a model in evaluation mode, in the precision of the model."""
     with exactly():
         posterior = model.posterior(points.to(reference(model)), observation_noise=noisy)
         inner: Any = posterior
@@ -41,7 +41,7 @@ def predict(model: Any, points: Float[Tensor, "k d"], *, noisy: bool = False) ->
 
 
 def read_noise(model: Any, points: Float[Tensor, "k d"]) -> tuple[float, ...] | None:
-    """The variance that observations add to each latent function; None where it depends on the input."""
+    """The variance that observations add to each latent function; None if it depends on the input."""
     if not isinstance(model.likelihood, _GaussianLikelihoodBase):
         return None
     v = predict(model, points).v
@@ -51,7 +51,7 @@ def read_noise(model: Any, points: Float[Tensor, "k d"]) -> tuple[float, ...] | 
 
 
 def compare_with(model: Any, response: Expectation, scale: Tensor, points: Float[Tensor, "k d"], at: Marginals) -> str:
-    """Refuse a process or a response that is not the one of a model in evaluation mode; else say how close they are."""
+    """Refuse a process or response that differs from the model in evaluation mode; else say how close they are."""
     predicted, dtype = predict(model, points), reference(model).dtype
     _compare_mean(at, response, predicted.mean, dtype)
     gp = model.model if isinstance(model, ApproximateGPyTorchModel) else model
@@ -73,12 +73,12 @@ def compare_live(
     points: Float[Tensor, "k d"],
     at: Marginals,
 ) -> tuple[str, ...]:
-    """Compare with the live model: with what was read, and with its posterior now."""
+    """Compare with the live model: its tensors with those that were read, and its posterior with the process."""
     with snapshot.predicting(model):
         try:
             return (compare_with(model, response, scale, points, at),)
         except ValueError:
-            for x in points.split(1):  # beside points that are far away the host loses digits of the others
+            for x in points.split(1):  # if some points are far away, the host loses digits of the others
                 compare_with(model, response, scale, x, process.along(Line.at(x)))
             return (f"m and v equal the host's at each of {len(points)} points alone",)
 

@@ -1,4 +1,4 @@
-"""Where acquisition functions that are known by their values alone have kinks: their own samples say so (MATH 11.9)."""
+"""The kinks of acquisition functions of which only values are known, found from their own samples (MATH 11.9)."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from gplens.expectations.acquisition.sampled_improvement import graded_threshold
 from gplens.processes.crossings import Levels
 
 MOST = 4096
-"""The most thresholds, beyond which finding kinks takes longer than refinement without their places."""
+"""The most thresholds: with more, finding kinks takes longer than refinement without their places."""
 
 
 def kinks_of_samples(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
-    """Functions of the samples at a candidate whose sign decides what they are worth; None if they are not known."""
+    """Functions of the samples at a candidate whose signs decide their utilities; None if they are not known."""
     levels = None
     if hasattr(acquisition, "cell_lower_bounds"):
         levels = _cells(acquisition, x)
@@ -28,7 +28,7 @@ def kinks_of_samples(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None
 
 
 def _improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
-    """The improvement of each sample over the best one; and, of a logarithm, the largest of them."""
+    """The improvement of each sample over the best value; for a logarithm, also the largest improvement."""
     if not (hasattr(acquisition, "best_f") or hasattr(acquisition, "compute_best_f")):
         return None
     if getattr(acquisition, "X_pending", None) is not None:
@@ -46,7 +46,7 @@ def _improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
 
 
 def improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, "k n"]:
-    """The objective of each sample at the candidate less the best one of this sample."""
+    """The objective of each sample at the candidate minus the best objective of this sample."""
     with torch.no_grad(), without_warnings_of_jitter():
         objectives = acquisition._get_samples_and_objectives(x[:, None].to(reference(acquisition)))[1]
         noisy = hasattr(acquisition, "compute_best_f")
@@ -58,7 +58,7 @@ def improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, "k 
 def _cells(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
     """Each objective of each sample, which passes the bounds of the cells above the Pareto front of this sample.
 
-    And, of a logarithm, how far the best sample is inside its cells: the smallest of its distances from their bounds.
+    For a logarithm, also how far the best sample is inside its cells: its smallest distance from their bounds.
     """
     drawn, shape = _objectives(acquisition, x[:1]), acquisition.cell_lower_bounds.shape[:-2]
     if drawn.shape[-2] != 1 or shape not in (torch.Size([]), drawn.shape[:1]):
@@ -92,5 +92,5 @@ def _objectives(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, "n k
 
 
 def _by_point(y: Float[Tensor, "n *rest"], points: int) -> Float[Tensor, "k r"]:
-    """One row for each point, samples in order, and what is left of each of them side by side."""
+    """One row for each point, with the entries of all samples side by side."""
     return y.movedim(0, 1).reshape(points, -1).to("cpu", torch.float64)

@@ -32,15 +32,15 @@ from gplens.processes.process import Process
 @final
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Latent functions, and what each of them stands for."""
+    """Latent functions of one model, with their outcome transforms, noise and outputs."""
 
     process: Process
     links: tuple[Link, ...]
     """From the Gaussian outcome to the raw one, for each latent function."""
     noise: tuple[float, ...] | None
-    """The variance of an observation given each latent function; None where it is not the same everywhere."""
+    """The variance of an observation given each latent function; None if it is not constant."""
     draws: tuple[int, ...]
-    """Number of latent functions that each output is a mixture of."""
+    """The number of latent functions of which each output is a mixture."""
     notes: tuple[str, ...]
     compare: Compare
     """As `compare` of a Reading."""
@@ -48,7 +48,7 @@ class Part:
 
 
 def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
-    """Read a shadow of the model, compare the shadow's posterior, return; `compare` asks the live model."""
+    """Read a shadow of the model and compare the shadow's posterior; `compare` evaluates the live model."""
     replica, sparse = _evaluated_shadow(model), isinstance(model, ApproximateGPyTorchModel)
     outputs = 1 if isinstance(model, MultiTaskGP) else replica.num_outputs
     draws = (replica.num_mcmc_samples,) if replica._is_fully_bayesian else (1,) * outputs
@@ -66,7 +66,7 @@ def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
 
 
 def _evaluated_shadow(model: Any) -> Any:
-    """A shadow in evaluation mode whose training inputs were transformed in float64, as they came, not as cached."""
+    """A shadow in evaluation mode, whose raw training inputs are transformed in float64, without cached results."""
     replica = shadow(model)
     for part in replica.modules():
         if isinstance(part, Model):
@@ -75,7 +75,7 @@ def _evaluated_shadow(model: Any) -> Any:
 
 
 def likelihood_of(parts: tuple[Part, ...]) -> Likelihood:
-    """posterior(X).mean as the response; the noise of observations where it is constant."""
+    """posterior(X).mean as the response, with the noise of observations if it is constant."""
     links = sum((part.links for part in parts), ())
     name, response = "BoTorch's posterior mean", ExpectedLink(links)
     epistemic = _variance(links, (0.0,) * len(links))

@@ -1,4 +1,4 @@
-"""GPyTorch's softmax likelihood: classes from latent functions of their own, or from mixes of all of them (MATH 3)."""
+"""GPyTorch's softmax likelihood: one latent function for each class, or mixes of all latent functions (MATH 3)."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ from gplens.likelihood import Likelihood
 from gplens.processes.process import Marginals
 
 SAME = {torch.float64: 1e-9, torch.float32: 1e-5}
-"""Largest difference between probabilities, relative to 1 + p; logits of +-100 in float32 have that much."""
+"""The largest accepted difference between probabilities, relative to 1 + p, as for logits of +-100 in float32."""
 
 
 @read_likelihood.register
 def _(likelihood: SoftmaxLikelihood) -> Likelihood:
-    """Without mixing weights k classes of k latent functions, else `num_classes` of `num_features`."""
+    """k classes of k latent functions without mixing weights, else `num_classes` classes of `num_features`."""
     name, M = type(likelihood).__name__, likelihood.mixing_weights
     weights = None if M is None else M.detach().to("cpu", torch.float64, copy=True)
     probes = probe_likelihood(likelihood)
@@ -42,7 +42,7 @@ def _(likelihood: SoftmaxLikelihood) -> dict[str, Tensor]:
 
 
 def _check_forward(likelihood: Any, weights: Float[Tensor, "c k"] | None, f: Float[Tensor, "r k"]) -> None:
-    """Refuse a likelihood that predicts something else than the expected softmax of its latent values."""
+    """Refuse a likelihood whose prediction is not the expected softmax of its latent values."""
     name = type(likelihood).__name__
     got = _probabilities(likelihood, f)
     f = f.to(_reference(likelihood)).to("cpu", torch.float64)
@@ -58,16 +58,16 @@ def _check_forward(likelihood: Any, weights: Float[Tensor, "c k"] | None, f: Flo
 
 
 def _probabilities(likelihood: Any, f: Float[Tensor, "r k"]) -> Float[Tensor, "r c"]:
-    """Of the live likelihood, in its own precision."""
+    """The probabilities of the live likelihood, in its own precision."""
     f = f.to(_reference(likelihood))
-    if len(f) == likelihood.num_features:  # as many rows as latent functions would be transposed
+    if len(f) == likelihood.num_features:  # GPyTorch transposes a table with as many rows as latent functions
         return _probabilities(likelihood, torch.cat([f, f[:1]]))[:-1]
     with undisturbed(likelihood), torch.no_grad():
         return likelihood.forward(f).probs
 
 
 def _reference(likelihood: Any) -> Tensor:
-    """Without mixing weights, a softmax has the precision of its latent values."""
+    """The precision of the likelihood; without mixing weights, that of its latent values."""
     M = likelihood.mixing_weights
     return torch.empty(0, dtype=torch.float64) if M is None else M
 
@@ -79,7 +79,7 @@ def _rows(likelihood: Any) -> Float[Tensor, "r k"]:
 
 
 def _latent_rows(marginals: Marginals) -> Float[Tensor, "r k"]:
-    """Where the latent functions of a call lie: the points with several deviations, another for each function."""
+    """Latent values of a call: m at the points plus several standard deviations, different for each function."""
     m, sd = marginals.m[:, :, 0], marginals.v[:, :, 0].clamp(min=0).sqrt()
     turn = torch.arange(m.shape[1]) * 4 % len(DEVIATIONS)
     rows = [m + sd * DEVIATIONS[(turn + i) % len(DEVIATIONS)] for i in range(len(DEVIATIONS))]

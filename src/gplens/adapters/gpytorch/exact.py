@@ -23,7 +23,7 @@ from gplens.processes.posterior import Posterior
 
 @read_model.register
 def _(model: ExactGP, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Read a shadow of the model, compare the shadow's predictions, return; `compare` asks the live model."""
+    """Read a shadow of the model and compare the shadow's predictions; `compare` evaluates the live model."""
     replica = shadow(model).eval()
     Z, y = _training_data(replica)
     check_columns(Z.shape[1], points)
@@ -46,7 +46,7 @@ def _condition(
     """beta = (K+S)^-1 (y - mu),  A = (K+S)^-1 = L^-T L^-1, with the noise S of the host's likelihood."""
     prior = read_prior(model, 0, torch.cat([Z[:8], points]))
     mu, K = prior.mean(Z), prior.kernel(Z, Z)
-    noisy = model.likelihood(MultivariateNormal(mu, to_linear_operator(K)), Z)  # lazily: K alone may well be singular
+    noisy = model.likelihood(MultivariateNormal(mu, to_linear_operator(K)), Z)  # lazily, since K alone may be singular
     L, notes = cholesky(noisy.covariance_matrix, "K + noise")
     beta = torch.cholesky_solve((y - mu)[:, None], L)[:, 0]
     A = Quadratic(inverse(L)[None], torch.ones(1, len(Z), dtype=Z.dtype))

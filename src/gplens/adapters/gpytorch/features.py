@@ -1,4 +1,4 @@
-"""What a model does to its inputs before its kernel or mean receives them: deep kernel learning (MATH 1.11)."""
+"""Features that a model computes from its inputs before its kernel or mean: deep kernel learning (MATH 1.11)."""
 
 from collections.abc import Callable
 from typing import Any, final
@@ -12,7 +12,7 @@ Features = Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
 
 @final
 class _EarlyExitError(BaseException):
-    """Ends `forward` where a part of the model is called, also inside `except Exception`."""
+    """Ends `forward` where a part of the model is called; `except Exception` does not catch it."""
 
     def __init__(self, x: Tensor) -> None:
         super().__init__()
@@ -20,13 +20,13 @@ class _EarlyExitError(BaseException):
 
 
 def features_for(model: Any, name: str, index: int, points: Float[Tensor, "k d"]) -> Features | None:
-    """phi, where `forward` calls the attribute `name`, its kernel or mean, with phi(x) for the inputs x.
+    """phi, if `forward` calls the attribute `name` (its kernel or mean) with phi(x) for the inputs x.
 
-    It is computed by `forward` itself, as far as the call, for latent function `index`. None where `forward` does not
-    call the attribute, or not with a table of one row for each input.
+    It is computed by running `forward` up to that call, for latent function `index`. None if `forward` does not call
+    the attribute, or not with a table that has one row for each input.
 
     Raises:
-        ValueError: if the features are cut off from the inputs, so that they have no derivative.
+        ValueError: if the features are detached from the inputs, so that they have no derivative.
     """
     listener = _listening(model, name)
 
@@ -56,7 +56,7 @@ def _received(listener: Any, X: Float[Tensor, "k d"]) -> Tensor | None:
 
 
 def _listening(model: Any, name: str) -> Any:
-    """The same model, whose attribute `name` ends `forward` when it is called. Nothing of the model is changed."""
+    """A copy of the model whose attribute `name` ends `forward` when it is called. The model is not changed."""
 
     def stop(part: Any, x: Tensor, *args: Any, **kwargs: Any) -> None:
         raise _EarlyExitError(x)

@@ -26,7 +26,7 @@ from gplens.likelihood import Likelihood
 from gplens.processes.process import Marginals
 
 MEANS = torch.tensor([-1.3, 0.4, 2.1], dtype=torch.float64)
-"""Latent values at which a likelihood is asked in every call, before those of the model."""
+"""Latent values at which a likelihood is evaluated in every call, before those of the model."""
 
 
 @read_likelihood.register
@@ -39,12 +39,12 @@ def _(likelihood: _GaussianLikelihoodBase) -> Likelihood:
     check_response(means, _ask(replica, means).mean, name, "f itself")
 
     def near(marginals: Marginals) -> Likelihood:
-        """The same, if the live likelihood adds the same noise as before to each m, and nothing else."""
+        """The same likelihood, if the live one still adds the same noise to each m and changes nothing else."""
         m = marginals.m.flatten() if tasks is None else marginals.m[:, :, 0]
         now = _ask(likelihood, torch.cat([means, m]))
         check_answers(name, before, now)
         check_response(now.f, now.mean, name, "f itself", RESPONSE[now.dtype])
-        constant = now.variance[:1].expand_as(now.f)  # as it was when it was read
+        constant = now.variance[:1].expand_as(now.f)  # its answers when it was read
         check_response(constant, now.variance, name, "the same noise for all values", RESPONSE[now.dtype])
         return observed
 
@@ -57,7 +57,7 @@ def _(likelihood: _GaussianLikelihoodBase) -> Likelihood:
 
 
 def _ask(likelihood: Any, f: Float[Tensor, "k *c"]) -> Answers:
-    """E y and Var y for latent values that are known for certain; fixed noise is the same whatever they are."""
+    """E y and Var y for latent values without variance; fixed noise does not depend on them."""
     with undisturbed(likelihood), torch.no_grad(), warnings.catch_warnings(action="ignore"):
         f = f.to(reference(likelihood))
         kind = MultivariateNormal if f.ndim == 1 else MultitaskMultivariateNormal
@@ -72,16 +72,16 @@ def _ask(likelihood: Any, f: Float[Tensor, "k *c"]) -> Answers:
 
 
 def _call(likelihood: Any, latent: Any, f: Float[Tensor, "k *c"]) -> Any:
-    """The distribution of y without inputs. Noise that depends on them is given, or that of the first task."""
+    """The distribution of y without inputs. Noise that depends on inputs is passed, or is that of the first task."""
     if isinstance(getattr(likelihood, "noise_covar", None), HeteroskedasticNoise):
         return likelihood(latent, noise=torch.ones_like(f))
     if isinstance(likelihood, HadamardGaussianLikelihood):
         return likelihood(latent, torch.zeros_like(f)[:, None])
-    return likelihood(latent)  # fixed noise warns that it has none for these points
+    return likelihood(latent)  # FixedNoise warns that it has no noise for these points
 
 
 def _noise(likelihood: Any, means: Float[Tensor, "3 *c"]) -> tuple[float, ...] | None:
-    """The variance that the likelihood adds to each output, or None where it differs from input to input."""
+    """The variance that the likelihood adds to each output; None if it differs from input to input."""
     if isinstance(likelihood, FixedNoiseGaussianLikelihood):
         noise = likelihood.noise.flatten()
         return (float(noise[0]),) if bool((noise == noise[0]).all()) else None

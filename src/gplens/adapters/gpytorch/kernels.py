@@ -1,6 +1,6 @@
-"""GPyTorch's kernels and means, translated by their exact type; any other one is evaluated by the host with autograd.
+"""GPyTorch's kernels and means, translated by their exact type; all others are evaluated by the host with autograd.
 
-A subclass is not taken for its parent, because what it changes is unknown.
+A subclass is not translated like its parent, because it may change anything.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def translate_mean(mean: Any, index: int) -> means.Mean:
 
 
 def select_latent(parameter: Tensor, index: int, event: int) -> Tensor:
-    """The parameter of latent function `index`: its last `event` axes; a shared one has no or a trivial batch axis."""
+    """The parameter of latent function `index`: its last `event` axes. A shared one has no batch axis, or one of 1."""
     if parameter.ndim - event > 1:
         raise ValueError(
             f"expected a kernel parameter with at most one batch axis, the latent functions, got batch shape "
@@ -82,13 +82,13 @@ def _latent(kernel: Any, index: int) -> Any:
 
 
 def discrete(kernel: Any, index: int, features: int) -> kernels.Discrete:
-    """A kernel of categories, evaluated by the host: whether two of them are equal has no derivative."""
-    categories = _latent(_of_all_columns(kernel), index)  # GPyTorch would pick one of active_dims as well
+    """A kernel of categories, evaluated by the host: whether two categories are equal has no derivative."""
+    categories = _latent(_of_all_columns(kernel), index)  # GPyTorch would select from active_dims again
     return kernels.Discrete(*_evaluated(categories), type(kernel).__name__)
 
 
 def _of_all_columns(kernel: Any) -> Any:
-    """The same kernel without active_dims, for inputs whose columns are selected already."""
+    """The same kernel without active_dims, for inputs whose columns were already selected."""
     replica = shadow(kernel)
     replica.active_dims = None
     return replica
@@ -163,7 +163,7 @@ def _piecewise(kernel: host.PiecewisePolynomialKernel, index: int, features: int
 
 
 def _arc(kernel: host.ArcKernel, index: int, features: int) -> kernels.Kernel:
-    """Its base, of two columns for each feature."""
+    """Its base kernel, on two columns for each feature."""
     return kernels.Warped(translate_kernel(kernel.base_kernel, index, 2 * features), _latent(kernel, index).embedding)
 
 

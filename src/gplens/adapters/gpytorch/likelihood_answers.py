@@ -1,4 +1,4 @@
-"""What a live likelihood answers at latent values, compared with what was read from it."""
+"""The moments that a live likelihood returns at latent values, compared with the ones that were read."""
 
 from typing import Any, NamedTuple
 
@@ -10,9 +10,10 @@ from gplens.adapters.gpytorch.recognition import NEAR
 from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 
 SAME = {torch.float64: 1e-8, torch.float32: 1e-4}
-"""Relative difference between the moments of a live likelihood and of its shadow: torch's softplus is cut off at 20."""
+"""The largest accepted relative difference of moments of a live likelihood and its shadow, as from torch's softplus,
+which is cut off at 20."""
 RESPONSE = {torch.float64: 1e-7, torch.float32: 1e-5}
-"""Difference between a mean that the host predicts and the one that is explained, relative to 1 + |mean|."""
+"""The largest accepted difference of the host's mean and the explained one, relative to 1 + |mean|."""
 
 
 class Answers(NamedTuple):
@@ -28,7 +29,7 @@ class Answers(NamedTuple):
 
 
 def ask(likelihood: Any, f: Float[Tensor, " k"]) -> Answers:
-    """From `forward(f)`, in the precision and on the device of the likelihood, which is left as it was."""
+    """Evaluate `forward(f)` in the precision and on the device of the likelihood, which is not changed."""
     with undisturbed(likelihood), torch.no_grad():
         f = f.to(reference(likelihood))
         y = likelihood.forward(f)
@@ -38,25 +39,25 @@ def ask(likelihood: Any, f: Float[Tensor, " k"]) -> Answers:
 
 
 def check_answers(name: str, before: Answers, now: Answers) -> None:
-    """Refuse a likelihood that answers differently than when it was read; the values asked begin with those of then."""
+    """Refuse a likelihood whose moments have changed since it was read; f begins with the values of that time."""
     n = len(before.f)
     for part in ("mean", "variance"):
         old, new = getattr(before, part), getattr(now, part)[:n]
         if before.kind == now.kind and torch.equal(old, new):
             continue
-        limit = 8 * torch.finfo(now.dtype).eps * old.abs()  # in a longer tensor values may be rounded differently
+        limit = 8 * torch.finfo(now.dtype).eps * old.abs()  # values may be rounded differently in a longer tensor
         same = ((old - new).abs() <= limit) | (old == new) | (old.isnan() & new.isnan())
         if before.kind != now.kind or not bool(same.all()):
             raise ValueError(f"expected the {name} that was read, got one whose {now.kind}.{part} has changed since.")
 
 
 def check_moment(name: str, part: str, expected: Tensor, got: Float[Tensor, " k"], answers: Answers) -> None:
-    """Refuse a live likelihood whose moments are not those of its shadow, up to rounding."""
+    """Refuse a live likelihood whose moments differ from those of its shadow by more than rounding."""
     expected, limits = expected.expand(got.shape), torch.finfo(answers.dtype)
-    size = expected[: len(NEAR)].abs().max()  # the values asked begin with NEAR
+    size = expected[: len(NEAR)].abs().max()  # f begins with NEAR
     limit = SAME[answers.dtype] * expected.abs() + 4 * limits.eps * size
     same = ((expected - got).abs() <= limit) | (expected == got) | (expected.isnan() & got.isnan())
-    same |= got.isinf() & (expected.abs() > 0.99 * limits.max)  # where float32 overflows
+    same |= got.isinf() & (expected.abs() > 0.99 * limits.max)  # float32 may overflow
     if not bool(same.all()):
         i = int((~same).nonzero()[0])
         raise ValueError(
@@ -68,7 +69,7 @@ def check_moment(name: str, part: str, expected: Tensor, got: Float[Tensor, " k"
 def check_response(
     ours: Float[Tensor, "*k"], predicted: Float[Tensor, "*k"], name: str, what: str, same: float = 1e-7
 ) -> None:
-    """Refuse a likelihood whose own mean is not what gplens would explain, relative to 1 + |mean|."""
+    """Refuse a likelihood whose own mean differs from the one that gplens would explain, relative to 1 + |mean|."""
     if ours.shape != predicted.shape:
         shapes = f"{tuple(ours.shape)} from {name} for as many latent values, got {tuple(predicted.shape)}"
         raise ValueError(f"expected means of shape {shapes}.")

@@ -1,4 +1,4 @@
-"""GPyTorch's likelihoods of one latent value: any p(y|f), through a closed-form link where its mean is one (MATH 2)."""
+"""GPyTorch's likelihoods of one latent value: any p(y|f), with a closed-form link if its mean is one (MATH 2)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -45,7 +45,7 @@ from gplens.links import Affine, Exp, Identity, Link, Probit, Quadrature
 from gplens.processes.process import Marginals
 
 MARGINALS = {HostLikelihood.marginal: Link, BernoulliLikelihood.marginal: Probit}
-"""GPyTorch's own, and the links of which they are the expectation: any, by draws, or the probit, in closed form."""
+"""GPyTorch's implementations of marginal(): by draws, for any link, and for the probit, in closed form."""
 CALL = HostLikelihood.__call__
 WITH_VARIANCE: dict[Link, Variance] = {Identity(): LatentVariance(), Exp(): OutcomeVariance((True,))}
 """Links g for which Var g(f) has a formula."""
@@ -53,7 +53,7 @@ WITH_VARIANCE: dict[Link, Variance] = {Identity(): LatentVariance(), Exp(): Outc
 
 @read_likelihood.register
 def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
-    """From the distribution that `forward(f)` returns."""
+    """Read a likelihood from the distribution that `forward(f)` returns."""
     name, replica = type(likelihood).__name__, shadow(likelihood).eval()
     _check_elementwise(replica, name)
 
@@ -69,7 +69,7 @@ def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
     _check_marginal(replica, link, m, v)
 
     def near(marginals: Marginals) -> Likelihood:
-        """The same link where it has the values of the live likelihood, else quadrature."""
+        """The same link if it has the values of the live likelihood, else quadrature."""
         now = ask(likelihood, torch.cat([NEAR, latent_values(marginals)]))
         check_answers(name, before, now)
         nearby = link
@@ -78,7 +78,7 @@ def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
             check_moment(name, "mean", values, now.mean, now)
             nearby = link if agrees(link, now.f, values) else Quadrature(g)
         _check_marginal(likelihood, nearby, marginals.m.flatten(), marginals.v.flatten())
-        local = now.mean[len(NEAR) :][: len(DEVIATIONS) * marginals.m.numel()]  # without those that are spread further
+        local = now.mean[len(NEAR) :][: len(DEVIATIONS) * marginals.m.numel()]  # without values further out
         return _observed(name, given, nearby, now, near, _nearest_to_zero(local))
 
     return _observed(name, given, link, before, near, 0.0)
@@ -101,10 +101,10 @@ def _(likelihood: _OneDimensionalLikelihood) -> dict[str, Tensor]:
 def _observed(
     name: str, given: Given, link: Link, answers: Answers, near: Callable[[Marginals], Likelihood], centre: float
 ) -> Likelihood:
-    """The response, and the variance and the tails, which are compared with the live likelihood when they are used.
+    """The response, the variance and the tails; the last two are compared with the live likelihood when they are used.
 
-    Second moments are taken about a value of the mean, so that large means do not cancel: the offset of a closed form,
-    or `centre`.
+    Second moments are taken around a typical value of the mean, the offset of a closed form or `centre`, so that large
+    means do not cancel.
     """
 
     def check() -> None:
@@ -134,7 +134,7 @@ def _observed(
 
 
 def _centred(link: Link, given: Given, centre: float) -> tuple[Link, float]:
-    """E[y|f] less a number, and the number. It is subtracted before integration: a sum of large values is rounded."""
+    """E[y|f] minus a number, and the number, which is subtracted before integration to avoid rounding of large sums."""
     if isinstance(link, Affine):
         return Affine(link.link, link.scale, 0.0), link.offset
     if isinstance(link, Quadrature) and centre:
@@ -159,7 +159,7 @@ def _exceeds(given: Given, latent: Float[Tensor, " k"], t: float) -> ExpectedLin
 
 
 def _check_marginal(likelihood: Any, link: Link, m: Float[Tensor, " k"], v: Float[Tensor, " k"]) -> None:
-    """Refuse a marginal of the likelihood's own that is not E g(f)."""
+    """Refuse a likelihood whose own marginal() does not have the mean E g(f)."""
     known = MARGINALS.get(getattr(likelihood.marginal, "__func__", None))
     if known is not None and isinstance(link, known) and type(likelihood).__call__ is CALL:
         return
@@ -183,7 +183,7 @@ def _check_elementwise(likelihood: Any, name: str) -> None:
 class WithoutThreshold(TorchFunctionMode):
     """Inside `with WithoutThreshold():` every softplus is log(1 + e^(beta x)) / beta for all x.
 
-    torch's softplus is cut off at 20, where it jumps by 2e-9; quadrature needs the function that is meant.
+    torch's softplus is cut off at 20, where it jumps by 2e-9; quadrature needs the smooth function.
     """
 
     def __torch_function__(

@@ -1,4 +1,4 @@
-"""The prior of a GPyTorch model: its kernel and mean, or, where `forward` does more, `forward` itself (MATH 1)."""
+"""The prior of a GPyTorch model: its kernel and mean, or `forward` itself if it does more than that (MATH 1)."""
 
 import warnings
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Prior:
 
 
 def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
-    """k and mu of latent function `index`: translated if that is what `forward` computes at the points.
+    """k and mu of latent function `index`, translated to formulas if these agree with `forward` at the points.
 
     Raises:
         ValueError: if the kernel has no derivative, or is not a kernel of inputs alone.
@@ -113,10 +113,10 @@ def _black_boxes(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _agrees(prior: Prior, model: Any, index: int, points: Float[Tensor, "k d"]) -> bool:
-    """Whether `forward` computes this prior at the points: at all of them at once, or else at pairs of them.
+    """Whether `forward` computes this prior at the points, evaluated all at once or else in pairs.
 
-    The host computes distances from the mean of all points that it is given. Where some of them are far away, as a
-    baseline of zeros is from dates, the distances of the others are lost in rounding; those of two points are not.
+    The host computes distances relative to the mean of all points. If some points are far away, as a baseline of zeros
+    is from dates, the distances between the other points are lost to rounding; those of a single pair are not.
     """
     mean, covariance = _forward(model, index, points)
     k, mu = prior.kernel(points, points), prior.mean(points)
@@ -141,7 +141,7 @@ def _forward(model: Any, index: int, x: Float[Tensor, "k d"]) -> tuple[Tensor, T
 
 
 def pick(batch: Tensor, index: int, event: int) -> Tensor:
-    """What belongs to latent function `index`: its last `event` axes."""
+    """The part of a batch that belongs to latent function `index`: its last `event` axes."""
     return batch if batch.ndim == event else batch[index if len(batch) > 1 else 0]
 
 
@@ -165,7 +165,7 @@ def _by_forward(model: Any, index: int, points: Float[Tensor, "k d"], why: str) 
 
 
 def cholesky(K: Float[Tensor, "n n"], what: str) -> tuple[Float[Tensor, "n n"], tuple[str, ...]]:
-    """L with LL' = K as the host computes it: where K is not positive definite it adds jitter, which is noted."""
+    """L with LL' = K, as the host computes it; if K is not positive definite the host adds jitter, which is noted."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericalWarning)
         try:

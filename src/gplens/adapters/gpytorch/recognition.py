@@ -1,4 +1,4 @@
-"""A function g of the latent value as a closed-form link, told by its values (MATH 2)."""
+"""Recognition of a function g of the latent value as a closed-form link, by its values (MATH 2)."""
 
 from collections.abc import Callable
 
@@ -12,23 +12,24 @@ from gplens.processes.process import Marginals
 
 ELEMENTARY = (links.Identity(), links.Exp(), links.Square())
 CLOSED = (*ELEMENTARY, links.Softplus(), links.Probit(), links.Sigmoid())
-"""Links with moments of their own. A host's mean function that is one of them, scaled and shifted, becomes it."""
+"""Links with closed-form moments. A host's mean function that equals one of them, scaled and shifted, is replaced."""
 PROBES = 100 * torch.frac(torch.arange(1, 401, dtype=torch.float64) * 0.6180339887498949) - 50
 """Latent values within +-50, spread by the golden section so that no period of g can hide between them."""
 NEAR = torch.linspace(-4, 4, 9, dtype=torch.float64)
-"""Latent values between which g varies as much as it usually does."""
+"""Latent values between which the typical variation of g is measured."""
 DEVIATIONS = torch.tensor([-7.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 7.0], dtype=torch.float64)
-"""Where f ~ N(m, v) is probed, in standard deviations. Beyond 7 are 3e-12 of the probability, below `ACCURACY`."""
+"""The range in which f ~ N(m, v) is probed, in standard deviations. The probability beyond 7 is 3e-12, below
+`ACCURACY`."""
 SAME = 1e-9
-"""Agreement at the probes, relative to the part of g that varies."""
+"""The required agreement at the probes, relative to the variation of g."""
 FLOOR = 2e-15
 """Rounding, relative to the largest summand of g: torch's normal cdf is a difference that ends in zero."""
 
 
 def latent_values(marginals: Marginals) -> Float[Tensor, " k"]:
-    """Where the latent functions of a call lie: within 7 standard deviations of m, and spread up to twice as far out.
+    """Latent values of a call: within 7 standard deviations of m, and some up to twice as far out.
 
-    The values further out are for the nodes of the paths, whose m may leave the range of m at the points compared.
+    The values further out cover the nodes of paths, whose m may leave the range of m at the compared points.
     """
     f = (marginals.m + marginals.v.clamp(min=0).sqrt() * DEVIATIONS).flatten()  # v of -1e-17 is rounding
     reach = 2 * f.abs().max() / PROBES.abs().max()
@@ -38,9 +39,9 @@ def latent_values(marginals: Marginals) -> Float[Tensor, " k"]:
 def recognise(
     g: Callable[[Tensor], Tensor], candidates: tuple[Link, ...] = CLOSED, latent: Float[Tensor, " k"] = PROBES[:0]
 ) -> Link:
-    """The first of the candidates that is g, up to scale and shift; quadrature over g if there is none.
+    """The first candidate that equals g up to scale and shift; quadrature over g if there is none.
 
-    They are compared at `PROBES`, and at the latent values that are given.
+    They are compared at `PROBES` and at the given latent values.
     """
     f = torch.cat([PROBES.new_tensor([0.0, 1.0]), NEAR, PROBES, latent])
     with torch.no_grad():
@@ -59,7 +60,7 @@ def recognise(
 
 
 def agrees(link: Link, f: Float[Tensor, " k"], values: Float[Tensor, " k"]) -> bool:
-    """Whether a link that was recognised has the values of g at latent values too."""
+    """Whether a recognised link also has the values of g at these latent values."""
     inner, scale, offset = (link.link, link.scale, link.offset) if isinstance(link, links.Affine) else (link, 1.0, 0.0)
     return _same(inner, f.new_tensor(scale), f.new_tensor(offset), f, values)
 
@@ -69,6 +70,6 @@ def _same(link: Link, scale: Tensor, offset: Tensor, f: Float[Tensor, " k"], val
     varying = scale * link(f)
     ours, summand = varying + offset, offset.abs() + scale.abs()
     if link in ELEMENTARY and not bool(offset):
-        summand = torch.zeros_like(offset)  # log(1 + e^f) and 1/2 + erf/2 lose their small values, these have none
+        summand = torch.zeros_like(offset)  # hosts round small values of log(1 + e^f) and 1/2 + erf/2, links do not
     limit = SAME * varying.abs() + FLOOR * (summand + values.abs())
     return bool(((ours == values) | ((ours - values).abs() <= limit)).all())  # equal where both overflow

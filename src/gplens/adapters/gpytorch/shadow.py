@@ -1,7 +1,7 @@
-"""A shadow of a torch module to read from.
+"""A shadow of a torch module: a copy from which parameters are read.
 
-A shadow shares no tensor and no submodule with the live module, so that reading changes nothing of the user's. Other
-attributes (locks, files, functions, plain objects) are shared: what they do now is compared in every explanation.
+A shadow shares no tensor and no submodule with the live module, so that reading does not change the user's model.
+Other attributes (locks, files, functions, plain objects) are shared; every explanation compares their present effect.
 """
 
 from collections import OrderedDict
@@ -16,18 +16,18 @@ from torch.nn import Module, Parameter
 M = TypeVar("M", bound=Module)
 
 CACHES = {"_memoize_cache": dict, "prediction_strategy": type(None)}
-"""Attributes in which GPyTorch keeps results between predictions, and the type of an empty one."""
+"""Attributes in which GPyTorch caches results between predictions, and their types when they are empty."""
 CONTAINERS = (dict, OrderedDict, list)
-"""Types whose contents are copied with a module, and restored after a prediction of the live one."""
+"""Containers whose contents are copied with a module, and restored after a prediction of the live module."""
 COLLECTIONS = (*CONTAINERS, tuple)
 LEAVES = (bool, type(None), str, int, float, Tensor, Parameter, torch.Size)
-"""Types of values in which there is no module: most of a module's attributes."""
+"""Types of values that cannot contain a module: most attributes of a module."""
 
 
 def shadow(module: M) -> M:
     """A copy of the module and its submodules: tensors in float64 on the CPU, without gradients and caches.
 
-    The jitter of a variational strategy depends on the dtype in GPyTorch; the shadow keeps that of the live module.
+    GPyTorch's jitter of a variational strategy depends on the dtype; the shadow keeps the jitter of the live module.
     """
     copies: dict[int, Any] = {}
     replica = _copied(module, copies)
@@ -38,7 +38,7 @@ def shadow(module: M) -> M:
 
 
 def _copied(value: Any, copies: dict[int, Any]) -> Any:
-    """Modules, tensors and plain containers of them copied once each; anything else as it is."""
+    """Copy modules, tensors and plain containers of them once each; share anything else."""
     kind: Any = type(value)
     if id(value) in copies:
         return copies[id(value)]
@@ -64,7 +64,7 @@ def _copied(value: Any, copies: dict[int, Any]) -> Any:
 
 
 def reachable_modules(module: Module) -> list[Module]:
-    """The module and all modules in its attributes, also in plain lists, tuples and dictionaries."""
+    """The module and all modules in its attributes, including plain lists, tuples and dictionaries."""
     visited: dict[int, Any] = {}
     modules: list[Module] = []
     found: list[Any] = [module]

@@ -1,4 +1,4 @@
-"""Whether the functions of a kernel have a derivative: by its type, or as far as its values tell."""
+"""Whether the functions of a kernel have a derivative: by its type, or by its values."""
 
 import gpytorch.kernels as host
 import torch
@@ -8,19 +8,19 @@ from torch import Tensor
 from gplens.kernels import Kernel
 
 STEPS = 4
-"""Steps h for each factor of two."""
+"""The number of steps h for each factor of two."""
 WINDOW = 3 * STEPS
-"""Steps over which the variance of f(x + h) - f(x) has to be a power of h to be trusted."""
+"""The number of steps over which the variance of f(x + h) - f(x) has to follow a power of h."""
 STRAIGHT = 0.1
-"""Largest deviation of log2 of the variance from a line. Rounding has more, and so has a turn within the window."""
+"""The largest deviation of log2 of the variance from a line. Rounding, or a bend within the window, deviates more."""
 RESOLVED = 1e-10
 """The smallest variance of f(x + h) - f(x) relative to that of f(x): it is a difference of numbers of that size."""
 DIGITS = 64 * torch.finfo(torch.float64).eps
 """The smallest step relative to x, so that x + h is accurate to a few percent."""
 BLOCK = 16
-"""Rows of a call: torch.cdist takes differences of up to 25 rows, and loses half of the digits of more."""
+"""The most rows of a call: torch.cdist uses differences for up to 25 rows, and loses half of the digits for more."""
 ROUGH = 1.5
-"""A variance that falls like a lower power of h is not that of a differentiable function, which falls like h^2."""
+"""The smallest accepted power of h. For differentiable functions the variance falls like h^2."""
 
 
 def check_differentiable(kernel: torch.nn.Module) -> None:
@@ -40,12 +40,12 @@ def check_differentiable(kernel: torch.nn.Module) -> None:
 def check_smooth(kernel: Kernel, points: Float[Tensor, "k d"]) -> None:
     """Refuse a kernel whose functions have no derivative: E (f(x+h) - f(x))^2 must fall like h^2, not like h.
 
-    The smallest steps decide at which the variance is a power of h, as it is not where rounding is left: there even a
-    small rough part shows, and what the kernel does over larger steps (a short lengthscale, a period) does not.
+    The smallest steps at which the variance follows a power of h, without rounding, decide: there even a small rough
+    part is visible, while effects of larger steps (a short lengthscale, a period) are not.
     """
     x = points[:1]
     up, down = points.amax(0) - x[0], points.amin(0) - x[0]
-    spread = torch.where(up >= -down, up, down)  # towards other points: some kernels are defined between them alone
+    spread = torch.where(up >= -down, up, down)  # towards other points: some kernels are defined only there
     spread = torch.where(spread != 0, spread, torch.where(x[0] != 0, x[0].abs(), 1))
     h = 2.0 ** (-torch.arange(52 * STEPS, dtype=x.dtype) / STEPS)
     h = h[h > DIGITS * (x[0] / spread).abs().max()]
@@ -71,5 +71,5 @@ def _power(logarithms: Float[Tensor, " k"]) -> float | None:
     t = t - t.mean()
     slopes = windows @ t / (t @ t)
     residuals = windows - windows.mean(1, keepdim=True) - slopes[:, None] * t
-    straight = slopes[residuals.abs().amax(1) <= STRAIGHT]  # a window with a NaN is not
+    straight = slopes[residuals.abs().amax(1) <= STRAIGHT]  # a window with a NaN does not count
     return float(straight[-1]) if len(straight) else None

@@ -1,4 +1,4 @@
-"""The live torch module: left as it was after every prediction, and refused if it is not the one that was read."""
+"""The live torch module: restored after every prediction, and refused if it has changed since it was read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from gplens.processes.process import Process
 
 @contextmanager
 def undisturbed(module: Module) -> Iterator[list[Module]]:
-    """The live module in evaluation mode and without caches; afterwards all its attributes are as they were.
+    """The live module in evaluation mode and without caches; afterwards all its attributes are restored.
 
     Yields the module and all modules in its attributes.
     """
@@ -61,7 +61,7 @@ def _entries(containers: list[Any]) -> list[list[Any]]:
 
 
 def _restore(containers: list[Any], contents: list[list[Any]]) -> None:
-    """Write containers in which an entry was added, removed or exchanged."""
+    """Restore containers in which an entry was added, removed or replaced."""
     now = _entries(containers)
     before, after = ([entry for part in parts for entry in (*part, containers)] for parts in (contents, now))
     if len(before) == len(after) and all(map(is_, before, after)):
@@ -85,13 +85,13 @@ def reference(module: Module) -> Tensor:
 
 @final
 class Snapshot:
-    """What a fitted module had learned when it was read, and what the host has computed from it since.
+    """The learned tensors of a fitted module when it was read, and factorisations that the host has computed since.
 
-    GPyTorch keeps its factorisations between predictions. Those of a comparison are kept here, not in the user's model,
-    and serve the next comparison as long as every tensor and every number in an attribute is the same. The rest of a
-    prediction is computed anew: the prior at the points and k(x, Z), in which any other change of the prior shows.
-    That holds for kernels that were read as formulas. One that calls the model's own code changes with it, so that
-    only the factorisation of now can tell; nothing is kept then.
+    GPyTorch caches its factorisations between predictions. Those of a comparison are kept here, not in the user's
+    model, and are used for the next comparison as long as all tensors, and all numbers in attributes, are the same. The
+    rest of a prediction is computed anew: the prior at the points and k(x, Z), which reveal any other change of the
+    prior. This holds for kernels that were read as formulas. A kernel that calls the model's own code may change with
+    it, which only a new factorisation reveals; nothing is kept for such a kernel.
     """
 
     def __init__(self, module: Any, process: Process) -> None:
@@ -105,7 +105,7 @@ class Snapshot:
 
     @contextmanager
     def predicting(self, module: Any) -> Iterator[tuple[Tensor, bool]]:
-        """The live module in evaluation mode, refused if its tensors have changed; afterwards it is as it was.
+        """The live module in evaluation mode, refused if its tensors have changed; afterwards it is restored.
 
         Yields its `reference`, and whether its tensors and numbers are those of the last comparison of predictions.
         """
@@ -124,14 +124,14 @@ class Snapshot:
             self.caches = [{name: part.__dict__[name] for name in CACHES if name in part.__dict__} for part in parts]
 
     def _same(self, now: list[Tensor]) -> bool:
-        """Whether all tensors are those of then, in the same order and precision."""
+        """Whether all tensors equal those at the time of reading, in the same order and precision."""
         if [tensor.dtype for tensor in now] != [tensor.dtype for tensor in self.in_order]:
             return False
         return all(map(torch.equal, self.in_order, now))
 
 
 def _named_tensors(module: Any) -> dict[str, Tensor]:
-    """All that a fitted module has learned: parameters, buffers and training data."""
+    """The learned tensors of a fitted module: parameters, buffers and training data."""
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     for name in ("train_inputs", "train_targets"):
         data = getattr(module, name, None)
@@ -140,7 +140,7 @@ def _named_tensors(module: Any) -> dict[str, Tensor]:
 
 
 def _tensors(module: Any, parts: list[Module]) -> list[Tensor]:
-    """The same without their names, and those of modules in plain lists."""
+    """The learned tensors without names, including those of modules in plain lists."""
     data = [getattr(module, name, None) for name in ("train_inputs", "train_targets")]
     tensors = [part for given in data for part in ((given,) if isinstance(given, Tensor) else given or ())]
     for part in parts:

@@ -1,4 +1,4 @@
-"""Kernels of GPyTorch that are made of one kernel for each column, and piecewise polynomials."""
+"""GPyTorch's kernels that consist of one kernel for each column, and piecewise polynomials."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -26,7 +26,7 @@ SIMPLE = (
 
 
 def by_column(kernel: kernels.Kernel, features: int) -> tuple[kernels.Kernel, ...] | None:
-    """The kernels of single columns that GPyTorch computes with last_dim_is_batch; None where that is not known."""
+    """The kernels of single columns that GPyTorch computes with last_dim_is_batch; None if they are not known."""
     if isinstance(kernel, kernels.ActiveDimensions):
         inner, dims = kernel.kernel, kernel.dims
     else:
@@ -39,7 +39,7 @@ def by_column(kernel: kernels.Kernel, features: int) -> tuple[kernels.Kernel, ..
 
 
 def _column(kernel: Any, i: int) -> kernels.Kernel | None:
-    """The same kernel of column i alone."""
+    """The same kernel, of column i alone."""
     if isinstance(kernel, kernels.Scale):
         inner = _column(kernel.kernel, i)
         return None if inner is None else replace(kernel, kernel=inner)
@@ -57,7 +57,7 @@ def piecewise_polynomial(lengthscale: Float[Tensor, " d"], q: int) -> kernels.Pi
     """(1-r)_+^(j+q) P(r) with j = floor(d/2) + q + 1, and the P of GPyTorch.
 
     Its coefficient of r^2 for q = 2 is (5j + 3) / 3, where (4.21) of Rasmussen and Williams (2006) has
-    (j^2 + 4j + 3) / 3. A version of GPyTorch with the latter is noticed, and goes through autograd.
+    (j^2 + 4j + 3) / 3. A version of GPyTorch with the latter would be noticed, and be evaluated through autograd.
     """
     j = len(lengthscale) // 2 + q + 1
     higher = {

@@ -17,11 +17,11 @@ Given = Callable[[Tensor], Any]
 Tail = Callable[[Tensor], Tensor]
 """f -> P(y > t | f)."""
 COUNTS_AT_ONCE = 16
-"""Probabilities of counts whose graph is held at once."""
+"""The number of probabilities of counts whose autograd graph is held at once."""
 
 
 def tail_probability(given: Given, t: float) -> tuple[Tail, tuple[Link, ...]]:
-    """f -> P(y > t | f), from the cdf, or from the probabilities of counts up to t; and links that it may be."""
+    """f -> P(y > t | f), from the cdf or from the probabilities of counts up to t; and links that may equal it."""
     origin = torch.zeros(1, dtype=torch.float64)
     example = given(origin)
     if example.support.is_discrete:

@@ -32,7 +32,7 @@ Notes = tuple[str, ...]
 
 @read_model.register
 def _(model: ApproximateGP, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Read a shadow of the model, compare the shadow's predictions, return; `compare` asks the live model."""
+    """Read a shadow of the model and compare the shadow's predictions; `compare` evaluates the live model."""
     replica = shadow(model).eval()
     Z = base_strategy(replica).inducing_points
     check_columns(Z.shape[-1], points)
@@ -73,7 +73,7 @@ def read_variational(model: Any, points: Float[Tensor, "k d"]) -> tuple[Process,
 
 
 def _read_latents(model: Any, strategy: Any, axis: int, points: Float[Tensor, "k d"]) -> tuple[Process, Notes]:
-    """One Posterior where kernel and Z are shared, which factorises K once; else a Stack with one for each."""
+    """One Posterior if kernel and Z are shared, so that K is factorised once; else a Stack with one for each."""
     a, B = _q_of_u(strategy)
     Z, count = strategy.inducing_points, 1 if a.ndim == 1 else len(a)
     if a.ndim > 2 or Z.ndim > 3 or axis != -1:
@@ -94,7 +94,7 @@ def _read_latent(
     which: tuple[int, ...],
     points: Float[Tensor, "k d"],
 ) -> tuple[Posterior, Notes]:
-    """The latent functions `which`, which share kernel and Z."""
+    """The posterior of the latent functions `which`, which share kernel and Z."""
     Z = select_latent(strategy.inducing_points, which[0], 2)
     priors = [read_prior(model, i, torch.cat([Z[:8], points])) for i in which]
     kernel, jitter = priors[0].kernel, strategy.jitter_val
@@ -120,7 +120,7 @@ def _quadratic(F: Float[Tensor, "n n"], B: Float[Tensor, "c n n"]) -> Quadratic:
 
 
 def _different_kernels(model: Any, Z: Tensor) -> int:
-    """Number of kernels of the prior: the batch axis of its covariance."""
+    """The number of kernels of the prior: the length of the batch axis of its covariance."""
     kernel = getattr(model, "covar_module", None)
     batch = model.forward(Z[..., :2, :]).lazy_covariance_matrix.batch_shape if kernel is None else kernel.batch_shape
     if len(batch) > 1:
@@ -129,7 +129,7 @@ def _different_kernels(model: Any, Z: Tensor) -> int:
 
 
 def _q_of_u(strategy: Any) -> tuple[Float[Tensor, "*c n"], Float[Tensor, "*c n n"]]:
-    """Mean and covariance of q(u); that of a delta distribution is zero."""
+    """Mean and covariance of q(u); the covariance of a delta distribution is zero."""
     if not strategy.variational_params_initialized.item():
         raise ValueError(
             "expected a fitted model, got one whose variational distribution was never initialised; fit it, or load "

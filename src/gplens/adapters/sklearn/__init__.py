@@ -1,4 +1,4 @@
-"""scikit-learn: Gaussian process regressors and classifiers, and what can be around them."""
+"""scikit-learn: Gaussian process regressors and classifiers, also inside pipelines, searches and other wrappers."""
 
 from jaxtyping import Float
 from sklearn.base import BaseEstimator

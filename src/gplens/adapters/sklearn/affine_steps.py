@@ -75,13 +75,13 @@ def _(step: SelectorMixin, features: int) -> Plan:
 
 
 def _scaled(features: int, scale: Any, centre: Any) -> Plan:
-    """(x - centre) / scale, either of which may be left out."""
+    """(x - centre) / scale; either may be None."""
     divisor = torch.ones(features, dtype=torch.float64) if scale is None else tensor(scale)
     return Plan.smooth(AffineMap.scaled(divisor, None if centre is None else tensor(centre)))
 
 
 def _clipped(plan: Plan, low: float, high: float) -> Plan:
-    """The outputs kept in an interval, with a kink at each end."""
+    """Outputs clipped to an interval, with a kink at each end."""
 
     def clip(x: Tensor) -> tuple[Tensor, Tensor]:
         return x.clamp(low, high), ((x >= low) & (x <= high)).to(x.dtype)

@@ -24,13 +24,13 @@ from gplens.processes.process import Marginals
 from gplens.processes.stack import Stack
 
 FIVE_ERRORS = ProbitMixture(tuple(COEFS.ravel().tolist()), tuple((1 / (2 * LAMBDAS.ravel() ** 2)).tolist()))
-"""The logistic as predict_proba averages it (Williams and Barber), constants of the installed version  (2.13)."""
+"""The logistic as predict_proba approximates it (Williams and Barber), constants of the installed version  (2.13)."""
 Latent = tuple[Posterior, Prior]
 
 
 @read_model.register
 def _(model: GaussianProcessClassifier, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Two classes: P(y = classes_[1]). More classes: one-versus-rest, normalised as in predict_proba."""
+    """P(y = classes_[1]) for two classes; one-versus-rest, normalised as in predict_proba, for more."""
     if not hasattr(model, "base_estimator_"):
         raise ValueError("expected a fitted GaussianProcessClassifier, got one without classes; call fit(X, y) first.")
     check_fitted_columns(model, points)
@@ -50,7 +50,7 @@ def _(model: _BinaryGaussianProcessClassifierLaplace, points: Float[Tensor, "k d
 
 
 def _read(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
-    """Read the latent functions, return; `compare` asks the live model for latent values and probabilities."""
+    """Read the latent functions; `compare` evaluates latent values and probabilities of the live model."""
     latents, names = tuple(_read_latent(binary, points) for binary in _binary(model)), class_names(model.classes_)
     outputs = output_names(names, len(latents))
     notes = tuple(dict.fromkeys(note for _, prior in latents for note in prior.notes))
@@ -87,7 +87,7 @@ def _read_latent(model: Any, points: Float[Tensor, "k d"] | None) -> Latent:
 def _compare_live(
     model: Any, latents: tuple[Latent, ...], names: tuple[str, ...], points: Float[Tensor, "k d"], at: Marginals
 ) -> tuple[str, ...]:
-    """Latent means and variances of every binary classifier, and predict_proba, which a subclass may have changed."""
+    """Compare latent means and variances of every binary classifier, and predict_proba, which a subclass may change."""
     binary, now = _binary(model), class_names(model.classes_)
     if len(binary) != len(latents) or now != names:
         raise ValueError(f"expected a classifier of {list(names)}, got one of {list(now)}.")
@@ -117,5 +117,5 @@ def _one_versus_rest(outputs: tuple[str, ...]) -> Likelihood:
 
 
 def _order(size: float) -> str:
-    """A power of ten that is not smaller, so that classes which agree alike share a note."""
+    """The next larger power of ten, so that classes with similar agreement share a note."""
     return f"1e{ceil(log10(max(size, 1e-16)))}"

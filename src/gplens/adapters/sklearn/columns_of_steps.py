@@ -1,4 +1,4 @@
-"""The columns of a table as the steps of a pipeline take them, and the coordinates along which paths are straight."""
+"""The columns of a table as the steps of a pipeline take them, and the coordinates in which paths are straight."""
 
 import warnings
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ from gplens.processes.curved import defined_at
 
 Array = NDArray[np.float64]
 LISTED = 6
-"""Columns that a sentence lists."""
+"""The most columns that a sentence lists."""
 ROUNDING = 1e-3
-"""Difference to what the host's own steps make of a row, in units of the limit of `compare`."""
+"""The accepted difference to the output of the host's steps, in units of the limit of `compare`."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class PipelineEncoder(Encoder):
-    """Numbers of raw columns and outputs of encoders as the inputs of a process."""
+    """The encoder of a pipeline: inputs are numbers of raw columns, and outputs of encoding steps."""
 
     plan: Plan
     run: Run

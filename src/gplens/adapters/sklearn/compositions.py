@@ -1,4 +1,4 @@
-"""Transformers made of others: one after the other, side by side, and of columns by their names."""
+"""Composite transformers: in sequence, side by side, and on columns by their names."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from gplens.processes.transformed import AffineMap
 
 
 def sequence(steps: list[Any], features: int) -> Plan:
-    """Transformers one after the other."""
+    """Transformers in sequence."""
     plan = None
     for i, step in enumerate(steps):
         check_is_fitted(step)
@@ -26,7 +26,7 @@ def sequence(steps: list[Any], features: int) -> Plan:
 
 
 def after(steps: list[Any]) -> Run:
-    """What the host makes of a table in several steps."""
+    """The output of the host for a table after several steps."""
 
     def run(X: Any) -> Any:
         for step in steps:
@@ -37,12 +37,12 @@ def after(steps: list[Any]) -> Run:
 
 
 def active(steps: Any) -> list[Any]:
-    """The objects of named steps, without those that do nothing."""
+    """The objects of named steps, without passthrough steps."""
     return [step for _, step in steps if step is not None and not isinstance(step, str)]
 
 
 def leaves(step: Any) -> list[Any]:
-    """The transformers that a transformer consists of, at any depth; itself if it is a simple one."""
+    """The simple transformers of which a transformer consists, at any depth; itself if it is simple."""
     if isinstance(step, ColumnTransformer):
         parts = [inner for _, inner, _ in step.transformers_]
     elif isinstance(step, FeatureUnion | Pipeline):
@@ -59,7 +59,7 @@ def _(step: Pipeline, features: int) -> Plan:
 
 @plan_of.register
 def _(step: FeatureUnion, features: int) -> Plan:
-    """Every transformer has all columns."""
+    """Every transformer takes all columns."""
     weights, branches, at = step.transformer_weights or {}, [], 0
     for name, inner in step.transformer_list:
         if inner == "drop":
@@ -87,7 +87,7 @@ def _(step: ColumnTransformer, features: int) -> Plan:
 
 
 def _selection(columns: int | list[int]) -> Run:
-    """Some columns of a table, or one as a vector, where the host has it as such."""
+    """Some columns of a table, or one column as a vector if the host takes it so."""
     return lambda X: _safe_indexing(X, columns, axis=1)
 
 

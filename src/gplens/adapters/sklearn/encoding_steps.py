@@ -1,4 +1,4 @@
-"""Transformers through which a straight line has no meaning, and which the host runs: encoders, bins, imputers."""
+"""Transformers that the host runs, since no straight line passes through them: encoders, bins, imputers."""
 
 import warnings
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from gplens.adapters.sklearn.plans import Plan, Show, plan_of, transformed
 
 Array = NDArray[np.float64]
 LISTED = 3
-"""Categories of an average that are listed, those with the largest shares."""
+"""The number of categories of an average that are listed, those with the largest shares."""
 INDICATOR = "missingindicator_"
-"""What scikit-learn puts before the name of a column that says whether another one is missing."""
+"""scikit-learn's prefix of columns that say whether another column is missing."""
 
 
 @plan_of.register
@@ -49,7 +49,7 @@ def _(step: Binarizer, features: int) -> Plan:
 
 @plan_of.register
 def _(step: SimpleImputer | KNNImputer | MissingIndicator, features: int) -> Plan:
-    """Columns keep their names; those that say what is missing have a prefix."""
+    """Columns keep their names; indicators of missing entries have a prefix."""
     given = getattr(step, "feature_names_in_", [f"x{i}" for i in range(features)])
     place = {str(name): i for i, name in enumerate(given)}
     names = [str(name) for name in step.get_feature_names_out()]
@@ -65,18 +65,18 @@ def _(step: CountVectorizer | HashingVectorizer, features: int) -> Plan:
 
 
 def _blocks(step: Any, counts: list[int], shown: Mapping[int, Show] | None = None, *, numeric: bool = False) -> Plan:
-    """So many outputs of each column, one column after the other."""
+    """The input column of each output, given the number of outputs of each column."""
     origins = [k for k, count in enumerate(counts) for _ in range(count)]
     return Plan.of_encoder(len(counts), origins, step, shown, numeric)
 
 
 def _first(values: Array) -> list[str | float | None]:
-    """The imputed number, which comes before what says that it was missing."""
+    """The imputed number, which comes before the indicator of missing entries."""
     return list(values[:, 0].tolist())
 
 
 def shown_categories(step: Any, counts: list[int]) -> dict[int, Show]:
-    """The category that outputs stand for, column by column; the largest shares of an average of one-hot rows."""
+    """The category of the outputs, column by column; for an average of one-hot rows, the largest shares."""
     most = max(len(categories) for categories in step.categories_)
     every = [[categories[min(i, len(categories) - 1)] for categories in step.categories_] for i in range(most)]
     table = np.empty((most, len(counts)), dtype=object)

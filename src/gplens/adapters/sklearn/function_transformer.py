@@ -1,4 +1,4 @@
-"""FunctionTransformer: functions of numpy with a known derivative, and others whose derivative complex numbers give."""
+"""FunctionTransformer: numpy functions with a known derivative, and others by complex-step differentiation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,9 +43,9 @@ SLOPES: dict[Any, Callable[[Array], Array]] = {
     scipy.special.expit: lambda x: scipy.special.expit(x) * scipy.special.expit(-x),
     scipy.special.logit: lambda x: 1 / (x * (1 - x)),
 }
-"""Derivatives of functions that act on every number alone."""
+"""Derivatives of functions that act on every number separately."""
 CUTS: dict[Any, Tensor] = {np.abs: torch.zeros(1, dtype=torch.float64)}
-"""Where paths are cut: at a kink, and towards a place where a slope is infinite."""
+"""The places where paths are cut: at a kink, and towards a place of infinite slope."""
 CUTS[np.sqrt] = 4.0 ** torch.arange(-60, 20, dtype=torch.float64)
 CUTS[np.cbrt] = torch.cat([-CUTS[np.sqrt].flip(0), CUTS[np.abs], CUTS[np.sqrt]])
 STEP = 1e-100
@@ -53,9 +53,9 @@ STEP = 1e-100
 SAME = 1e-5
 """The largest difference between such a derivative and central differences, relative to the larger."""
 JUMP = 0.02
-"""The part of a change that 400 nodes may miss at kinks; what they miss beyond is a jump."""
+"""The part of a change that 400 nodes may miss because of kinks; if they miss more, there is a jump."""
 PROBES = np.random.default_rng(0).uniform(0.2, 0.8, size=(5, 1))
-"""Where an unknown function is tried: logarithms, roots and logits are defined there."""
+"""Numbers at which an unknown function is tried; logarithms, roots and logits are defined there."""
 
 
 @plan_of.register
@@ -92,7 +92,7 @@ def elementwise(function: Function, features: int) -> SmoothMap | None:
         return None
 
     def both(x: Float[Tensor, "k d"]) -> tuple[Tensor, Tensor]:
-        with np.errstate(all="ignore"):  # what is not finite is refused with its place
+        with np.errstate(all="ignore"):  # values that are not finite are refused later, with their place
             return torch.as_tensor(function(x.numpy())), torch.as_tensor(slope(x.numpy()))
 
     cuts = CUTS.get(function)
@@ -130,7 +130,7 @@ def by_complex_step(function: Function, features: int, names: list[str] | None =
 
 
 def _probed(values: Function, jacobian: Function, features: int) -> Array | None:
-    """Which outputs depend on which inputs; None if rows are not independent, or the derivative is another one."""
+    """Which outputs depend on which inputs; None if rows are not independent, or the derivative is wrong."""
     x = PROBES * np.linspace(0.9, 1.1, features)
     try:
         together, slopes = values(x), jacobian(x)
@@ -138,7 +138,7 @@ def _probed(values: Function, jacobian: Function, features: int) -> Array | None
         h = 1e-5 * np.eye(features)
         differences = np.stack([(values(x + step) - values(x - step)) / 2e-5 for step in h], axis=2)
         jumps = _jumps(values, jacobian, x)
-    except Exception:  # whatever an unknown function may raise for numbers that it was not written for
+    except Exception:  # an unknown function may raise anything for such numbers
         return None
     if together.dtype.kind not in "biuf" or not np.isfinite(slopes).all() or together.shape != alone.shape:
         return None

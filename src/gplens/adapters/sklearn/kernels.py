@@ -1,7 +1,7 @@
 """scikit-learn's kernels, translated by their exact type.
 
-A translated kernel is the covariance of two different points, where white noise is zero. None stands for a kernel that
-is only noise, which leaves a sum unchanged and makes a product vanish.
+A translated kernel is the covariance of two different points, where white noise is zero. None stands for a kernel
+that is only noise: a term that is left out of a sum, and makes a product vanish.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Translated = kernels.Kernel | None
 
 
 def translate(kernel: host.Kernel) -> Translated:
-    """The same kernel of gplens; a subclass is refused, because what it changes is unknown."""
+    """The same kernel of gplens. A subclass is refused, because it may change anything."""
     rule = TRANSLATIONS.get(type(kernel))
     if rule is None:
         raise ValueError(

@@ -18,7 +18,7 @@ ENDS = 1e-7
 
 @plan_of.register
 def _(step: QuantileTransformer, features: int) -> Plan:
-    """Interpolated between quantiles. A column with repeated ones has jumps: its outputs are coordinates."""
+    """Interpolation between quantiles. A column with repeated quantiles has jumps, so its outputs are coordinates."""
     quantiles = np.asarray(step.quantiles_, np.float64)
     rising = [bool((np.diff(column) > 0).all()) for column in quantiles.T]
     branches = [
@@ -33,13 +33,13 @@ def _whole(X: Any) -> Any:
 
 
 def _jumps(step: QuantileTransformer, k: int) -> Plan:
-    """Column k of what the host makes of the whole table."""
+    """Column k of the host's output for the whole table."""
     encoded = Encoded((0,), lambda X: transformed(step, X)[:, [k]], type(step).__name__)
     return Plan(1, (), (encoded,), SmoothMap.columns(1))
 
 
 def _interpolated(quantiles: Any, step: QuantileTransformer) -> SmoothMap:
-    """Between the first and the last quantile, constant beyond; then the normal quantiles if these are asked for."""
+    """Interpolation between the first and last quantile, constant beyond; then normal quantiles if requested."""
     knots, heights = tensor(quantiles), tensor(step.references_)
     rates = heights.diff() / knots.diff()
 
@@ -65,7 +65,7 @@ def _interpolated(quantiles: Any, step: QuantileTransformer) -> SmoothMap:
 
 @plan_of.register
 def _(step: SplineTransformer, features: int) -> Plan:
-    """B-splines of each column. Those of degree 0 are steps, whose outputs are coordinates."""
+    """B-splines of each column. Splines of degree 0 are steps, whose outputs are coordinates."""
     splines = step.bsplines_[0].c.shape[1]
     count = splines if step.include_bias else splines - 1  # the last one of each column is left out
     outputs = [range(k * count, (k + 1) * count) for k in range(features)]

@@ -1,4 +1,4 @@
-"""Models inside pipelines, searches and transformed targets, explained in the columns that the outermost one takes."""
+"""Models inside pipelines, searches and transformed targets, explained in the columns of the outermost object."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,13 +27,13 @@ from gplens.processes.transformed import Transformed
 __all__ = ["affine_steps", "encoding_steps", "function_transformer", "knots", "smooth_steps"]
 
 ARITHMETIC, ROUNDING = 1e-3, 1e-8
-"""Differences between two evaluations of a step, relative to its output and to the terms that cancel in it, in units of
-the limit of `compare`, 1e-6."""
+"""Accepted differences between two evaluations of a step, relative to its output and to the terms that cancel in it,
+in units of the limit of `compare`, 1e-6."""
 
 
 @read_model.register
 def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor, points: Float[Tensor, "k d"] | None) -> Reading:
-    """The model inside, in the inputs of the first step; `compare` asks every live step."""
+    """The model inside, in the inputs of the first step; `compare` evaluates every live step."""
     parts = unwrap(model)
     plan = plan_for(model, parts, points)
     if plan.complete:
@@ -74,7 +74,7 @@ def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor, points: Float
 
 @read_encoder.register
 def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor) -> Encoder | None:
-    """None where the columns of the table are numbers that are the coordinates themselves."""
+    """The encoder of the steps; None if the columns of the table are themselves the coordinates."""
     parts = unwrap(model)
     plan = plan_for(model, parts)
     if not parts.steps:
@@ -94,7 +94,7 @@ def plan_for(model: Any, parts: Unwrapped, points: Float[Tensor, "k d"] | None =
 
 
 def outcome_note(inverse: SmoothMap) -> str:
-    """What is explained where the target was transformed."""
+    """The likelihood of the model, with the transforms of the target undone."""
     if inverse.affine is not None:
         return "the target is scaled back: the mean of the prediction, in the units of y"
     return "the target is the inverse transform of the predicted mean, as predict has it, not the mean of the inverse"
@@ -106,7 +106,7 @@ def _through(process: Process, phi: SmoothMap) -> Process:
 
 
 def _compare_steps(steps: tuple[Any, ...], points: Float[Tensor, "k d"]) -> None:
-    """Every step as it was read, against what the live one makes of the same numbers."""
+    """Compare every step as it was read with the output of the live step for the same numbers."""
     x = points
     for step in steps:
         (host,) = predict(step.transform, step, x)

@@ -1,4 +1,4 @@
-"""What a fitted transformer does to its columns: numbers that move in a straight line, and a smooth map of them."""
+"""The plan of a fitted transformer: coordinates that move along straight lines, and a smooth map of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +15,11 @@ from gplens.processes.smooth_map import SmoothMap
 from gplens.processes.transformed import AffineMap
 
 Run = Callable[[Any], Any]
-"""What the host makes of a table."""
+"""A function from a table to the host's output."""
 Show = Callable[[NDArray[np.float64]], list[str | float | None]]
-"""Outputs that come from one column -> a text or a number for each row; None where there is neither."""
+"""A function from the outputs of one column to a text or a number for each row; None for neither."""
 UNUSED = 0.5
-"""What a map gets for a coordinate on which no output depends that is used: logarithms and logits are defined there."""
+"""The value of a coordinate on which no used output depends; logarithms and logits are defined there."""
 
 
 @final
@@ -28,13 +28,13 @@ class Encoded:
     """Outputs of a step through which a straight line of raw inputs has no meaning: they are coordinates themselves."""
 
     origins: tuple[int, ...]
-    """The input column that each of them comes from."""
+    """The input column of each output."""
     run: Run
     """A table -> an array (rows, len(origins))."""
     step: str
     """Name of the step's class."""
     shown: Mapping[int, Show] = field(default_factory=dict)
-    """For some of the input columns, what their outputs stand for."""
+    """Functions from outputs to texts or numbers, for some of the input columns."""
     numeric: bool = False
     """Whether the input columns are numbers."""
 
@@ -47,7 +47,7 @@ class Encoded:
         return replace(self, origins=origins, run=lambda X: self.run(X)[:, places], shown={})
 
     def of(self, origins: Mapping[int, int], run: Run) -> "Encoded":
-        """The same in terms of another table, from whose columns the input columns come."""
+        """The same outputs in terms of another table, from whose columns the input columns come."""
         shown = {origins[column]: show for column, show in self.shown.items()}
         return replace(self, origins=tuple(origins[i] for i in self.origins), run=run, shown=shown)
 
@@ -62,7 +62,7 @@ class Plan:
     raw: tuple[int, ...]
     """The columns whose numbers are coordinates, the first ones."""
     encoded: tuple[Encoded, ...]
-    """The other coordinates."""
+    """The other coordinates: outputs of encoding steps."""
     map: SmoothMap
 
     @property
@@ -76,12 +76,12 @@ class Plan:
         return not self.encoded and self.raw == tuple(range(self.inputs))
 
     def completed(self) -> "Plan":
-        """The same with every column as a coordinate, for a plan without encoded ones."""
+        """The same plan with every column as a coordinate, if it has no encoded outputs."""
         return Plan.smooth(SmoothMap.columns(self.inputs, torch.tensor(self.raw).long()).then(self.map))
 
     @staticmethod
     def smooth(phi: SmoothMap | AffineMap) -> "Plan":
-        """Of a transformer that is a map of numbers."""
+        """The plan of a transformer that is a map of numbers."""
         phi = SmoothMap.of(phi) if isinstance(phi, AffineMap) else phi
         return Plan(phi.inputs, tuple(range(phi.inputs)), (), phi)
 
@@ -89,7 +89,7 @@ class Plan:
     def of_encoder(
         inputs: int, origins: Sequence[int], step: Any, shown: Mapping[int, Show] | None = None, numeric: bool = False
     ) -> "Plan":
-        """Of a transformer whose outputs are coordinates."""
+        """The plan of a transformer whose outputs are coordinates."""
         part = Encoded(tuple(origins), lambda X: transformed(step, X), type(step).__name__, shown or {}, numeric)
         return Plan(inputs, (), (part,), SmoothMap.columns(len(part.origins)))
 
@@ -112,7 +112,7 @@ class Plan:
         return Plan(self.inputs, mine.raw, (*mine.encoded, *lifted), both.then(following.map))
 
     def _only(self, used: Bool[Tensor, " n"]) -> "Plan":
-        """The same with some of the coordinates; the others get a number on which nothing depends."""
+        """The same plan with some of the coordinates; the others get a constant on which nothing depends."""
         if bool(used.all()):
             return self
         raw = tuple(column for column, kept in zip(self.raw, used.tolist(), strict=False) if kept)
@@ -185,12 +185,12 @@ def plan_of(step: Any, features: int) -> Plan:
 
 
 def transformed(step: Any, X: Any) -> NDArray[np.float64]:
-    """What a host's transformer makes of a table, dense and in float64."""
+    """The output of a host's transformer for a table, dense and in float64."""
     output = step.transform(X)
     dense = output.toarray() if hasattr(output, "toarray") else output
     return np.asarray(dense, np.float64).reshape(len(dense), -1)
 
 
 def tensor(array: Any) -> Tensor:
-    """Fitted numbers in float64."""
+    """Fitted numbers as a float64 tensor."""
     return torch.tensor(np.asarray(array, np.float64))

@@ -1,4 +1,4 @@
-"""What a fitted scikit-learn object predicts at points: called with a table like the one that it was fitted to."""
+"""Predictions of fitted scikit-learn objects at points, passed as a table like the one that they were fitted to."""
 
 import warnings
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from gplens.adapters.reading import Compare, check_columns, check_unchanged, com
 from gplens.processes.process import Marginals
 
 SAME = 1e-6
-"""Largest difference to what the host predicts, relative to the prior's scale. Observed in the tests: 6e-9."""
+"""The largest accepted difference to the host's prediction, relative to the prior's scale. Observed in tests: 6e-9."""
 HINT = (
     "A subclass may have changed predict(), fitted attributes may have been changed by hand (fit the model again), or "
     "the adapter misreads the model."
@@ -31,7 +31,7 @@ def predict(method: Callable[[Any], Any], model: Any, points: Float[Tensor, "k d
 
 
 def compare(what: str, ours: Float[Tensor, "*k"], host: Float[Tensor, "*k"], size: Tensor) -> float:
-    """The largest difference to what the host predicts; refuse one above 1e-6 of the size."""
+    """The largest difference to the host's prediction; refused if it is above 1e-6 of the size."""
     return compare_numbers(what, ours, host, SAME * size, HINT)
 
 
@@ -47,9 +47,9 @@ def learned(model: Any) -> dict[str, Tensor]:
 
 
 def noticing_changes(compare_live: Compare, *models: Any) -> Compare:
-    """`compare_live`, after a check that the numbers of the objects are those of now.
+    """`compare_live`, after a check that the numbers of the objects have not changed.
 
-    Predictions at some points do not tell of a change that shows elsewhere on a path.
+    Predictions at some points do not reveal a change that is visible only elsewhere on a path.
     """
     before = [learned(model) for model in models]
 
@@ -68,13 +68,13 @@ def columns_of(model: Any) -> tuple[str, ...] | None:
 
 
 def check_fitted_columns(model: Any, points: Float[Tensor, "k d"] | None) -> None:
-    """Refuse points with another number of columns than the model was fitted on."""
+    """Refuse points whose number of columns differs from that of the model."""
     if hasattr(model, "n_features_in_"):
         check_columns(model.n_features_in_, points)
 
 
 def _as_fitted(model: Any, points: np.ndarray) -> Any:
-    """A frame for a model that was fitted on one: some steps find their columns by name."""
+    """A frame for a model that was fitted on a frame, since some steps select columns by name."""
     names = columns_of(model)
     if names is None:
         return points

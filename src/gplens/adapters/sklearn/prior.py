@@ -13,25 +13,25 @@ from gplens.adapters.sklearn.predictions import compare
 from gplens.kernels import Autograd, Constant, Kernel
 
 CONSTANT = 1e-10
-"""Variation of the noise over all points, relative to the prior's variance, that is rounding."""
+"""Variation of the noise over all points, relative to the prior's variance, that counts as rounding."""
 
 
 @final
 @dataclass(frozen=True)
 class Prior:
-    """k, support points, and the noise that k(x, x) has beyond k(x, z)."""
+    """k, support points, and the white noise that k(x, x) has in addition to k(x, z)."""
 
     kernel: Kernel
     Z: Float[Tensor, "n d"]
     noise: float | None
-    """None where it changes with x: a WhiteKernel times a kernel that is not stationary."""
+    """The variance of the noise; None if it changes with x, as for a WhiteKernel times a nonstationary kernel."""
     size: Float[Tensor, ""]
     """The largest k(x, x), noise included."""
     notes: tuple[str, ...]
 
 
 def read_prior(model: Any, points: Float[Tensor, "k d"] | None) -> Prior:
-    """From kernel_ and X_train_, compared with the host's own values at the points, or at the first of X_train_."""
+    """From kernel_ and X_train_, compared with the host's values at the points, or at the first rows of X_train_."""
     translated = translate(model.kernel_)
     kernel = Constant(number(0.0)) if translated is None else translated
     Z = torch.tensor(np.asarray(model.X_train_, np.float64))

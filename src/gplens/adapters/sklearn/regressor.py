@@ -57,7 +57,7 @@ def _process(
     shift: Float[Tensor, " c"],
     scale: Float[Tensor, " c"],
 ) -> Process:
-    """One factorisation for all outputs; a mix only where normalize_y has scaled them."""
+    """One factorisation for all outputs; a Mix only if normalize_y has scaled them."""
     means = [ConstantMean(value) for value in (shift / scale).tolist()]
     posterior = Posterior(prior.kernel, prior.Z, beta, A, means)
     return posterior if bool((scale == 1).all()) else Mix(posterior, torch.diag(scale))

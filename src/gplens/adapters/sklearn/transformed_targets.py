@@ -1,4 +1,4 @@
-"""TransformedTargetRegressor: what it predicts is the inverse transform of the predicted mean (MATH 2.17)."""
+"""TransformedTargetRegressor: its prediction is the inverse transform of the predicted mean (MATH 2.17)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from gplens.processes.transformed import AffineMap
 @final
 @dataclass(frozen=True)
 class Inverted(Expectation):
-    """T = h(psi): a function of what a model predicts, not of the latent values behind it  (2.17)."""
+    """T = h(psi): a function of the prediction of a model, not of its latent values  (2.17)."""
 
     inner: Expectation
     """psi."""
@@ -90,7 +90,7 @@ def undone(likelihood: Likelihood, transformers: Sequence[Any], process: Process
 
 
 def _rescaled(likelihood: Likelihood, inverse: SmoothMap, names: str) -> Likelihood:
-    """y = scale f + shift, output by output: variances follow."""
+    """y = scale f + shift for each output; variances are scaled too."""
     assert inverse.affine is not None
     scale, shift = inverse.affine.W.diagonal(), inverse(torch.zeros(1, inverse.inputs, dtype=torch.float64))[0]
     squared = SmoothMap.of(AffineMap.shifted(scale**2, 0 * scale))

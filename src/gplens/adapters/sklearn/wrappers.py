@@ -1,4 +1,4 @@
-"""What stands around a Gaussian process: pipelines, searches of parameters, transformed targets."""
+"""Wrappers of a Gaussian process: pipelines, parameter searches, transformed targets."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -34,7 +34,7 @@ class Unwrapped:
 
 
 def unwrap(model: Any) -> Unwrapped:
-    """Take a model out of everything that is around it."""
+    """Take a model out of all its wrappers."""
     steps, outcomes, names = [], [], []
     while isinstance(model, Wrapper):
         names.append(type(model).__name__)
@@ -52,7 +52,7 @@ def unwrap(model: Any) -> Unwrapped:
 
 
 def _best(search: Any) -> Any:
-    """The estimator that a search fitted to all rows at its end."""
+    """The estimator that a search fitted to all rows in the end."""
     if not hasattr(search, "best_estimator_"):
         name = type(search).__name__
         got = "refit=False, which keeps no fitted model" if not search.refit else "one that is not fitted"

@@ -1,4 +1,4 @@
-"""L-BFGS for the evidence and the bounds: every evaluation is watched, and the best one is what remains."""
+"""L-BFGS for the evidence and the bounds: every evaluation is monitored, and the best one is kept."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ MEMORY = 20
 FARTHEST = 3.0
 """The value that stands for parameters without a Cholesky factor, in nats per row below the best so far."""
 REACH = {"log_lengthscale": 7.0, "log_outputscale": 14.0, "log_alpha": 7.0}
-"""How far logarithms may go from their start in either direction: a factor of 1e3, for a variance of 1e6."""
+"""How far logarithms may move from their start in either direction: a factor of 1e3, and 1e6 for a variance."""
 
 Objective = Callable[[Hyperparameters], Float[Tensor, ""]]
-"""What is maximised, in nats per row."""
+"""The function that is maximised, in nats per row."""
 
 
 @final
@@ -96,7 +96,7 @@ def ascend(
 
 CONVERGED, ALL_STEPS = "the objective no longer grew", "all steps done"
 SPAN = 3
-"""Steps over which the gain is looked at: a single short step of L-BFGS says little."""
+"""The number of steps over which the gain is measured: a single short step of L-BFGS says little."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""A sparse fit by L-BFGS in stages: few inducing points first, then more while they leave much unsaid."""
+"""A sparse fit by L-BFGS in stages: few inducing points first, then more while they lose much (6.10)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,12 +22,11 @@ ITERATIONS = 100
 TOLERANCE = 5e-4
 """Nats per row that three steps have to gain."""
 WORTH, LOOSE = 0.01, 0.2
-"""Nats per row that inducing points leave unsaid (6.10), from which on there are more of them, and from which on they
-move."""
+"""The losses in nats per row (6.10) above which there are more inducing points, and above which they move."""
 CANDIDATES = 5000
 """The most rows among which further inducing points are chosen."""
 FEW_POINTS = "the number of inducing points"
-"""The entry "held_back" of `training_summary_` where more of them would say more."""
+"""The entry "held_back" of `training_summary_` if more inducing points would help."""
 
 
 def log_prior(at: Hyperparameters, structure: Structure) -> Float[Tensor, ""]:
@@ -51,7 +50,7 @@ class Climb:
     steps: int = 0
     stopped: str = CONVERGED
     slack: float = 0.0
-    """What the inducing points could not say of the rows, at the end, in nats per row (6.10)."""
+    """The loss by the inducing points at the end, in nats per row (6.10)."""
 
     def run(
         self,
@@ -59,9 +58,9 @@ class Climb:
         place: Callable[[int], Float[Tensor, "m d"]],
         checkpoint: Checkpoint | None,
     ) -> Hyperparameters:
-        """Maximise the bound with each number of points, which are at `place` and, when they become more, at rows.
+        """Maximise the bound with each number of inducing points: those of `place` first, then additional rows.
 
-        They move in a last stage, where the largest number of them leaves much unsaid.
+        The points move in a last stage, if the largest number of them still loses much.
         """
         at, first = start, 0
         if checkpoint is not None and (state := checkpoint.load()) is not None:
@@ -79,13 +78,13 @@ class Climb:
 
     @property
     def held_back(self) -> str | None:
-        """What kept the bound from growing further: nothing, the number of points, the steps, the budget or Ctrl-C."""
+        """What limited the bound: nothing, the number of points, the steps, the budget or Ctrl-C."""
         if self.stopped != CONVERGED:
             return "the number of steps" if self.stopped == ALL_STEPS else self.stopped
         return FEW_POINTS if self.slack >= WORTH else None
 
     def stage(self, at: Hyperparameters, *, moving: bool) -> Hyperparameters:
-        """Maximise the bound; inducing points that do not move are no part of what L-BFGS varies."""
+        """Maximise the bound; L-BFGS varies inducing points only if they move."""
         n, Z, start = len(self.X), at.Z, at if moving else replace(at, Z=None)
 
         def objective(at: Hyperparameters) -> Float[Tensor, ""]:

@@ -79,7 +79,7 @@ class CollapsedBound(Bound):
 
     @torch.no_grad()
     def slack_of(self, at: Hyperparameters, P: Float[Tensor, "1 m m"]) -> float:
-        """What inducing points cannot say (6.10), given the precision of q(u): tr(P - I) is the sum of w phi' phi."""
+        """The loss by inducing points (6.10), given the precision of q(u): tr(P - I) is the sum of w phi' phi."""
         assert at.log_noise is not None
         prior = at.log_outputscale.exp()[0] + self.structure.jitter
         said = P[0].diagonal().sub(1).sum()

@@ -21,15 +21,15 @@ EXACT_EVALUATIONS, SPARSE_EVALUATIONS = 25, 80
 RUNGS = (128, 256, 512, 1024)
 """Numbers of inducing points that are tried one after the other."""
 MOST_POINTS = 1024
-"""Inducing points of regression, the most without a number from the user: more make explanations slow."""
+"""The most inducing points of regression, unless the user gives a number: more make explanations slow."""
 SOLVE = 1.5e-10
 """Seconds to compute q(u) of n rows and m inducing points, over n m^2."""
 ROWS_PER_POINT = 100
 """Rows for each inducing point that q(u) is computed from, at least."""
 FEWEST = 2000
-"""Rows that hyperparameters are learnt from, if there are so many, however small the budget."""
+"""The smallest number of rows from which hyperparameters are learnt, however small the budget."""
 FIXED = 128
-"""Inducing points where the user gives the steps of the training but not this number."""
+"""The number of inducing points if the user gives the steps of the training but not this number."""
 
 
 def check_budget(budget: Any) -> float | None:
@@ -90,7 +90,7 @@ class GaussianPlan:
 
 
 def _affordable(m: int, latents: int | None, seconds: float) -> int:
-    """The rows for which one evaluation takes so many seconds."""
+    """The number of rows for which one evaluation takes the given number of seconds."""
     if latents is None:
         return int(max(0.0, seconds - 5e-10 * m**3) / (6e-8 * m + 1e-10 * m**2))
     return int(max(0.0, seconds - latents * 5e-9 * m**3) / (2.4e-7 * m * latents))

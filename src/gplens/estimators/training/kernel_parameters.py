@@ -1,4 +1,4 @@
-"""What a fit by L-BFGS varies, as one vector: logarithms of what is positive, the mean, and the inducing points."""
+"""The parameters of a fit by L-BFGS as one vector: logarithms of positive ones, the mean, and inducing points."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, final
@@ -13,7 +13,7 @@ from gplens.estimators.training.kernel_values import profile, squared_distances
 @final
 @dataclass(frozen=True)
 class Structure:
-    """What stays the same in a fit."""
+    """The constants of a fit."""
 
     kernel: str
     place: Int[Tensor, " d"]
@@ -52,7 +52,7 @@ class Hyperparameters:
         return torch.cat([tensor.reshape(-1) for tensor in self.tensors().values()])
 
     def tensors(self) -> dict[str, Tensor]:
-        """Those that are not None, by name."""
+        """The parameters that are not None, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 

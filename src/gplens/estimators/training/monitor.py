@@ -1,4 +1,4 @@
-"""What watches a fit: the best model so far, Ctrl-C, and a progress bar."""
+"""Monitoring of a fit: the best model so far, Ctrl-C, the budget, and a progress bar."""
 
 import signal
 import threading
@@ -18,7 +18,7 @@ INTERRUPTED = "interrupted"
 """The entry "stopped" of `training_summary_` after Ctrl-C."""
 
 SPENT = "the budget was spent"
-"""The same after so many seconds as the budget has."""
+"""The entry "stopped" after the seconds of the budget."""
 
 
 @final
@@ -50,7 +50,7 @@ class Interrupt:
         self._previous: Any = None
 
     def __enter__(self) -> "Interrupt":
-        if threading.current_thread() is threading.main_thread():  # other threads cannot handle signals
+        if threading.current_thread() is threading.main_thread():  # only the main thread can handle signals
             self._previous = signal.signal(signal.SIGINT, self._ask)
         return self
 

@@ -1,4 +1,4 @@
-"""Which rows of the table a fit looks at: minibatches, and where inducing points and lengthscales start.
+"""The rows that a fit uses: minibatches, and rows for initial inducing points and lengthscales.
 
 Everything random is a function of the seed and a stream number, so that a resumed fit needs no generator state.
 """
@@ -26,10 +26,10 @@ SUBSET = 2**32 - 4
 RIVALS = 2**32 - 5
 """The stream for the rows on which a linear model is compared, and for its predictive draws."""
 LARGE = 2**32 - 7
-"""The part of a very large table that is looked at."""
+"""The part of a very large table that is used."""
 
 CLUSTERED = 20_000
-"""The most rows that k-means looks at."""
+"""The most rows that k-means uses."""
 PASSES = 10
 """Passes of k-means over these rows."""
 COMPARED = 1000

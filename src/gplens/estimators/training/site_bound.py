@@ -125,5 +125,5 @@ class SiteBound(Bound):
         return {"linear": self.sites.linear, "w": self.sites.w}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take up the sites of a checkpoint."""
+        """Restore the sites of a checkpoint."""
         self.sites = SiteTerms(state["linear"], state["w"])

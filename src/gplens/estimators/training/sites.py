@@ -1,4 +1,4 @@
-"""Gaussian sites, one for each row, and q(u) as their posterior: what all sparse fits by L-BFGS share (6.4), (6.6)."""
+"""Gaussian sites, one for each row, and q(u) as their posterior, for all sparse fits by L-BFGS (6.4), (6.6)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -118,12 +118,12 @@ class Bound(ABC):
 
     @abstractmethod
     def slack(self, at: Hyperparameters) -> float:
-        """What the inducing points cannot say of the rows, in nats per row (6.10)."""
+        """The loss by the inducing points, in nats per row (6.10)."""
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:
-        """What the next stage depends on beside the hyperparameters, for a checkpoint."""
+        """The state that the next stage depends on, besides the hyperparameters, for a checkpoint."""
 
     @abstractmethod
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take up the state of a checkpoint."""
+        """Restore the state of a checkpoint."""

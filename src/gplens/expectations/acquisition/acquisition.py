@@ -29,7 +29,7 @@ class Acquisition(Expectation):
     """a(x) = psi(M, V) of the moments of independent outcomes, averaged over draws of hyper-parameters  (11.2)."""
 
     name: str
-    """What the host calls it."""
+    """The name of the acquisition function in the host library."""
     criterion: Criterion
     latents: Int[Tensor, "o s"]
     """The latent function of each outcome, for each draw of hyper-parameters."""
@@ -66,7 +66,7 @@ class Acquisition(Expectation):
         return Jet(value[:, None], by_m, by_v)
 
     def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
-        """sqrt(v), since psi is a function of m/sqrt(v) and sqrt(v); never below that of the smallest variance."""
+        """sqrt(v), since psi is a function of m/sqrt(v) and sqrt(v); not below the root of the smallest variance."""
         return marginals.v.clamp(min=self.moments.smallest).sqrt() if self.needs_variance else None
 
     def narrowed(self, process: Process, outputs: tuple[int, ...]) -> tuple[Process, Expectation, tuple[int, ...]]:
@@ -115,7 +115,7 @@ class Acquisition(Expectation):
 def _over_draws(
     value: Float[Tensor, "b s q"], *, logarithmic: bool
 ) -> tuple[Float[Tensor, "b q"], Float[Tensor, "b s q"]]:
-    """The average over draws, and its derivative by each of them."""
+    """The average over draws, and its derivative by the value of each draw."""
     draws = value.new_tensor(float(value.shape[1]))
     if logarithmic:
         return torch.logsumexp(value, 1) - draws.log(), torch.softmax(value, 1)
@@ -125,13 +125,13 @@ def _over_draws(
 @final
 @dataclass(frozen=True)
 class Opaque(Elementwise):
-    """psi = m, where m(x) is the value of an acquisition function that is known by its values and gradients alone."""
+    """psi = m, where m(x) is the value of an acquisition function of which only values and gradients are known."""
 
     name: str
 
     @property
     def default_tolerance(self) -> float:
-        """Sums over samples have as many kinks, and logarithms of the smallest improvements few digits."""
+        """Looser, since a sum over samples has a kink for each, and logarithms of tiny improvements have few digits."""
         return 1e-4
 
     def __repr__(self) -> str:

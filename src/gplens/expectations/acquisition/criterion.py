@@ -24,7 +24,7 @@ class Partials(NamedTuple):
 class Criterion(ABC):
     """psi(m, v) of the means and variances of o independent outcomes, elementwise over all other axes.
 
-    Variances are above zero: an `Acquisition` raises smaller ones to the floor that its host has.
+    Variances are above zero: an `Acquisition` raises smaller ones to the lower bound of its host.
     """
 
     @property
@@ -39,12 +39,12 @@ class Criterion(ABC):
 
     @property
     def constraints(self) -> tuple[int, ...]:
-        """The outcomes that are constraints, each of which has one channel for its mean and variance together."""
+        """The outcomes that are constraints. Each has one channel, for its mean and variance together."""
         return ()
 
     @property
     def samples(self) -> int:
-        """Numbers that are held for each node, beyond the outcomes."""
+        """Numbers that are held for each node, in addition to the outcomes."""
         return 0
 
     @abstractmethod
@@ -52,7 +52,7 @@ class Criterion(ABC):
         """psi, psi_m and psi_v."""
 
     def crossings(self, m: Outcomes, v: Outcomes) -> Float[Tensor, "r *n"] | None:
-        """Functions of the moments; where one of them crosses one of `thresholds`, psi has a kink.
+        """Functions of the moments: psi has a kink where one of them crosses one of its `thresholds`.
 
         None if psi is smooth.
         """
@@ -60,7 +60,7 @@ class Criterion(ABC):
 
     @property
     def thresholds(self) -> tuple[Float[Tensor, " k"], ...]:
-        """Those of each function, in ascending order."""
+        """The thresholds of each function, in ascending order."""
         return ()
 
 
@@ -74,7 +74,7 @@ class MeanAndDeviation(Criterion):
     deviation: float = 0.0
     """b."""
     offset: float = 0.0
-    """Of the objective: a constant, which has no derivative."""
+    """A constant, which does not change the derivatives."""
 
     @property
     def needs_variance(self) -> bool:

@@ -48,12 +48,12 @@ class LogFeasibility(Criterion):
 
 
 def _between(a: Batch, b: Batch) -> tuple[Batch, Batch, Batch]:
-    """log P, phi(a)/P and phi(b)/P of P = Phi(b) - Phi(a), from the side on which both tails are small."""
+    """log P, phi(a)/P and phi(b)/P for P = Phi(b) - Phi(a), computed on the side where both tails are small."""
     if bool((a == -inf).all()):
         return log_cdf(b), torch.zeros_like(a), density_over_cdf(b)
     if bool((b == inf).all()):
         return log_cdf(-a), density_over_cdf(-a), torch.zeros_like(b)
-    flipped = a + b > 0  # P is the same of -b and -a, which are further to the left
+    flipped = a + b > 0  # P is unchanged if (a, b) is replaced by (-b, -a), which is further to the left
     low, high = torch.where(flipped, -b, a), torch.where(flipped, -a, b)
     whole = log_cdf(high)
     log_probability = whole + torch.log(-torch.expm1(log_cdf(low) - whole))

@@ -12,8 +12,8 @@ from gplens.expectations.normal import cdf, density
 from gplens.lines.shapes import Batch
 
 FAR = -50.0
-"""Below it 1 + u R(u) comes from its asymptotic series, whose sixth term is 1e-13 of the first there. Above it the
-difference loses u^2 = 2500 units of rounding."""
+"""Below this u, 1 + u R(u) is computed by its asymptotic series, whose sixth term is 1e-13 of the first there. Above
+it, the difference loses up to u^2 = 2500 units of rounding."""
 SERIES = (1.0, -3.0, 15.0, -105.0, 945.0)
 """1 + u R(u) = u^-2 (1 - 3 u^-2 + 15 u^-4 - ...)."""
 
@@ -37,7 +37,7 @@ def log_density(u: Batch) -> Batch:
 
 
 def log_cdf(u: Batch) -> Batch:
-    """log Phi(u), from R in the left half."""
+    """log Phi(u), computed from R for u < 0."""
     left, right = u.clamp(max=0), u.clamp(min=0)
     return torch.where(u < 0, log_density(left) + mills(left).log(), torch.log1p(-cdf(-right)))
 

@@ -1,4 +1,4 @@
-"""Moments of outcomes from those of latent functions, as a host has them: floors, logarithms, sums (MATH 11.2)."""
+"""Moments of outcomes from those of latent functions, as a host computes them: floors, logarithms, sums (MATH 11.2)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, final
@@ -10,18 +10,18 @@ from torch import Tensor
 from gplens.expectations.acquisition.criterion import Outcomes
 
 OfPsi = Float[Tensor, "p *n"]
-"""Means or variances that psi is a function of: those of the outcomes, or of their weighted sum."""
+"""Means or variances of the outcomes, or of their weighted sum, which psi is a function of."""
 
 
 class Moments(NamedTuple):
-    """Means and variances of outcomes, and what their derivatives need."""
+    """Means and variances of outcomes, and the quantities that their derivatives need."""
 
     m: OfPsi
     v: OfPsi
     latent: tuple[Outcomes, Outcomes]
     """m and v of the latent functions, v not below its floor."""
     above: tuple[Bool[Tensor, "o *n"], Bool[Tensor, "p *n"]]
-    """Where the variances of latent functions and of outcomes are above their floors."""
+    """Whether the variances of latent functions and of outcomes are above their floors."""
 
 
 @final
@@ -32,13 +32,13 @@ class OutcomeMoments:
     logarithmic: tuple[bool, ...]
     """Whether the latent function is the logarithm of each outcome."""
     smallest: float
-    """What the host raises smaller variances of latent functions to."""
+    """The lower bound of the host for variances of latent functions."""
     smallest_outcome: float
-    """What it raises smaller variances of outcomes to."""
+    """The lower bound of the host for variances of outcomes."""
     weights: Float[Tensor, " o"] | None = None
-    """Of a weighted sum of the outcomes, which psi is then a function of."""
+    """The weights of a sum of the outcomes, which psi is then a function of; None if there is no sum."""
     offset: float = 0.0
-    """Of that sum."""
+    """The offset of the sum."""
 
     @property
     def needs_variance(self) -> bool:

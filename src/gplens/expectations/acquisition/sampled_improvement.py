@@ -1,4 +1,4 @@
-"""Acquisition functions that are averages over base samples, which stay as they are (MATH 11.9)."""
+"""Acquisition functions that are averages over fixed base samples (MATH 11.9)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from gplens.expectations.acquisition.criterion import Criterion, Outcomes, Parti
 from gplens.lines.shapes import Batch
 
 FAT = 0.1
-"""The part of the Cauchy density in the fat softplus of BoTorch."""
+"""The weight of the Cauchy density in BoTorch's fat softplus."""
 HELD = 6
-"""Temporaries for each sample and node."""
+"""The number of temporaries for each sample and node."""
 GRADES = 24
 """Powers of four, in units of tau, at which paths are cut where the best sample loses its improvement. The logarithm of
 its excess y has the derivative 1/y, up to 1/tau, and a panel between y and 4 y takes the same nodes for every y."""
 UNDERFLOW = -35.0
-"""Below it log(1 + e^x) is e^x to rounding."""
+"""Below this x, log(1 + e^x) equals e^x to rounding."""
 
 
 class Utility(ABC):
-    """h(y), what a sample is worth, of its objective less the best one."""
+    """The utility h(y) of a sample, with y its objective minus the best observed one."""
 
     logarithmic: bool = False
     """Whether psi is the logarithm of the average; `partials` are then those of log h."""
@@ -124,7 +124,7 @@ class SampledImprovement(Criterion):
         return mean + torch.tensordot(self.z * self.weights, sd, dims=1) - self.best
 
     def crossings(self, m: Outcomes, v: Outcomes) -> Float[Tensor, "r *n"]:
-        """The z at which y = 0, of a single outcome, else every y_n; and, of a logarithm, the largest y_n."""
+        """The z at which y = 0 for a single outcome, else every y_n; for a logarithm, also the largest y_n."""
         y = self._objectives(m, v.sqrt())
         each = (self.best / self.weights[0] - m) / v.sqrt() if len(m) == 1 else y
         return torch.cat([each, y.amax(0, keepdim=True)]) if self.logarithmic else each

@@ -78,7 +78,7 @@ def evaluate(part: Plan, tolerance: float) -> Block:
 
 
 def defect(l: Tensor, q: Tensor, wp: Tensor, total: Tensor, h: float) -> Float[Tensor, " e"]:  # noqa: E741
-    """What the integrals of P' and (l_j P)' miss of 1 and 0: the error of step and range of (3.2) and (3.3).
+    """The deviations of the integrals of P' and (l_j P)' from 1 and 0: the error of step and range in (3.2) and (3.3).
 
     (3.4) has one derivative more, which the aliasing frequency 2 pi/h turns into a factor pi/h. Beyond 12
     (h < 0.26) no aliasing is left at any tolerance, and the factor would only blow up rounding.

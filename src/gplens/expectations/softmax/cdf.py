@@ -50,7 +50,7 @@ def cdf(s: Float[Tensor, " s"], m: Float[Tensor, " r"], v: Float[Tensor, " r"], 
 
 
 def group(sd: Float[Tensor, " r"], epsilon: float) -> Iterator[tuple[int | float, Int[Tensor, " k"]]]:
-    """Rows that go the same road: the number of Hermite nodes, or the smallest sd of a lattice; and the rows."""
+    """Groups of rows with one method: the number of Hermite nodes, or the smallest sd of a lattice; and the rows."""
     hermite_edges = [constant * epsilon ** (1 / (2 * nodes)) for nodes, constant in HERMITE.items()]
     lattice_edges = [edge for edge in LATTICE_EDGES if edge > hermite_edges[-1]]
     label = torch.bucketize(sd, sd.new_tensor(hermite_edges + lattice_edges))

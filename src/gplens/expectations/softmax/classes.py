@@ -21,7 +21,7 @@ Derivatives = tuple[Float[Tensor, "e c"], Float[Tensor, "e o c"], Float[Tensor, 
 FINEST = 1e-12
 """The smallest error that the integral can hold in float64."""
 SHARE = 1e-2
-"""The part of the tolerance of an attribution that the expectation may use: errors add up along the path."""
+"""The error of the expectation as a part of the tolerance of attributions: errors add up along the path."""
 
 
 class ClassProbabilities(Expectation):
@@ -43,7 +43,7 @@ class ClassProbabilities(Expectation):
         return tuple(f"class {i}" for i in range(self.count(latents)))
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
-        """The probabilities of the classes asked for, and their derivatives in all latent functions."""
+        """The probabilities of the requested classes, and their derivatives in all latent functions."""
         m, v = (tensor.movedim(1, 2) for tensor in (marginals.m, marginals.v))
         b, q, _ = m.shape
         value, by_m, by_v = self.derivatives(m.flatten(0, 1), v.flatten(0, 1), outputs)
@@ -51,7 +51,7 @@ class ClassProbabilities(Expectation):
         return Jet(value[:, list(outputs)].unflatten(0, (b, q)).mT, by_m, by_v)
 
     def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"]:
-        """A logit matters beside the largest of the others."""
+        """The resolution of each logit, relative to the largest of the other logits."""
         m = marginals.m
         (first, second), index = m.topk(2, dim=1).values.unbind(1), m.argmax(1, keepdim=True)
         others = first[:, None].expand_as(m).scatter(1, index, second[:, None])
@@ -59,7 +59,7 @@ class ClassProbabilities(Expectation):
 
     @abstractmethod
     def derivatives(self, m: Float[Tensor, "e c"], v: Float[Tensor, "e c"], outputs: tuple[int, ...]) -> Derivatives:
-        """E S of all classes, and d E S_c/dm_j and d E S_c/dv_j of those asked for."""
+        """E S of all classes, and d E S_c/dm_j and d E S_c/dv_j of the requested classes."""
 
 
 @final
@@ -81,7 +81,7 @@ class Softmax(ClassProbabilities):
 
     @property
     def accuracy(self) -> float:
-        """The tolerance, times what a path adds up."""
+        """The error of the expectation, times the factor by which errors add up along a path."""
         return self.tolerance / SHARE
 
     @property
@@ -89,11 +89,11 @@ class Softmax(ClassProbabilities):
         return self.tolerance
 
     def within(self, tolerance: float) -> "Softmax":
-        """With a hundredth of the attributions' tolerance, but no more than before."""
+        """With a hundredth of the tolerance of attributions, but not a larger one than before."""
         return replace(self, tolerance=max(FINEST, min(self.tolerance, SHARE * tolerance)))
 
     def of_mixes(self, weights: Float[Tensor, "c l"], noise: Float[Tensor, "c n"]) -> MixedSoftmax:
-        """Correlated logits have no such integral: by quasi Monte Carlo."""
+        """Correlated logits have no such integral, and are averaged by quasi Monte Carlo."""
         return MixedSoftmax(torch.eye(len(weights), dtype=weights.dtype)).of_mixes(weights, noise)
 
     def slopes(

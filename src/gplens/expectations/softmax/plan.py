@@ -66,10 +66,10 @@ class Plan:
         return Plan(self.rows, self.m + shift[:, None], self.v, high, 0.7 * self.h, self.stretch, bend)
 
     def snapped(self) -> "tuple[Plan, Int[Tensor, ' e']]":
-        """Grids of a few kinds, and of which kind each is: step, bend and range moved outward, by 1.4 at the most.
+        """A few kinds of grids, and the kind of each element: step, bend and range are moved outward, by 1.4 at most.
 
-        The grid of an element then depends on that element alone, and so does its result, whatever elements it shares
-        a block with.
+        The grid of an element then depends on that element alone, and so does its result, whatever the other elements
+        of its block.
         """
         step = torch.floor(2 * torch.log2(self.h))
         h = 2 ** (step / 2)
@@ -146,7 +146,7 @@ def lambert(y: Tensor) -> Tensor:
 
 
 def bracket(s: Probes, below: Bool[Tensor, "e k"]) -> tuple[Float[Tensor, " e"], Float[Tensor, " e"]]:
-    """The last probe that is below, with all to its left, and the probe two further on."""
+    """The last probe up to which all probes are below, and the probe two places further on."""
     index = torch.clamp(below.cumprod(1).sum(1) - 1, 0, s.shape[1] - 3)[:, None]
     return s.gather(1, index).squeeze(1), s.gather(1, index + 2).squeeze(1)
 

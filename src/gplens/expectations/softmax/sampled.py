@@ -14,13 +14,13 @@ from gplens.expectations.softmax.arguments import check_mixing, check_numbers
 from gplens.processes.process import Marginals
 
 CHUNK = 4_000_000
-"""Numbers in the draws and logits that are evaluated at once: 32 MB."""
+"""The most numbers in the draws and logits that are evaluated at once: 32 MB."""
 SMALL = 1e-7
-"""The sd below which the derivative in v comes from the second derivative; pathwise it would lose its digits."""
+"""The sd below which the derivative in v is computed by second derivatives; the pathwise one would lose digits."""
 SCRAMBLES = 8
 """Independent scramblings of a Sobol sequence."""
 MOST = 2**14
-"""Draws of a replicate at which refinement ends."""
+"""The most draws of a replicate."""
 BATCHES = 10
 """Replicates into which plain Monte Carlo splits its draws for a standard error."""
 
@@ -132,7 +132,8 @@ def sobol_normals(count: int, dims: int, seed: int) -> Float[Tensor, "n l"]:
 class MixedSoftmax(SampledSoftmax):
     """Softmax of a linear mix of independent latent functions, by randomised quasi Monte Carlo.
 
-    Replicates are independent scramblings of a Sobol sequence, determined by the seed.
+    Replicates are independent scramblings of a Sobol sequence, determined by the seed. Weights that are not
+    finite numbers in float64 of shape (classes, latents) are refused.
 
     Example:
         >>> gplens.links.MixedSoftmax(torch.eye(3).double(), seed=0).points
@@ -175,7 +176,7 @@ class MixedSoftmax(SampledSoftmax):
         return sobol_normals(self.points // 2, dims, self.seed * SCRAMBLES + replicate)
 
     def of_mixes(self, weights: Float[Tensor, "l k"], noise: Float[Tensor, "l n"]) -> "MixedSoftmax":
-        """M (M2 f + N2 e), for latent functions that are mixes themselves."""
+        """M (M2 f + N2 e), for latent functions that are themselves mixes."""
         joined = self.weights @ noise if self.noise is None else torch.cat([self.noise, self.weights @ noise], dim=1)
         return replace(self, weights=self.weights @ weights, noise=joined if joined.shape[1] else None)
 
@@ -183,7 +184,7 @@ class MixedSoftmax(SampledSoftmax):
 @final
 @dataclass(frozen=True)
 class SoftmaxMonteCarlo(SampledSoftmax):
-    """Softmax of independent latent functions by plain Monte Carlo, for comparison. `Softmax` is exact and faster.
+    """Softmax by plain Monte Carlo, for comparison: `Softmax` is exact. Refuses `samples` that are no multiple of 20.
 
     Example:
         >>> gplens.links.SoftmaxMonteCarlo(samples=1000, seed=0).samples

@@ -1,4 +1,4 @@
-"""Checks of the means, variances and covariances that links receive. Nothing is clamped or cast: it is refused."""
+"""Checks of the means, variances and covariances that links receive. Invalid ones are refused, not clamped or cast."""
 
 import torch
 from jaxtyping import Float
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def check_marginal(m: Tensor, v: Tensor) -> None:
-    """Refuse m and v that are not those of a Gaussian: same shape and floating dtype, both finite, v >= 0."""
+    """Refuse invalid m and v: they need the same shape and floating dtype, finite entries, and v >= 0."""
     if m.shape != v.shape:
         raise ValueError(
             f"expected one variance per mean, got m of shape {tuple(m.shape)} and v of shape {tuple(v.shape)}. "
@@ -38,12 +38,12 @@ def check_finite(name: str, x: Tensor) -> None:
 
 
 ROUNDING = 1e-8
-"""The amount by which |c| may exceed sqrt(v v') in float64, relative to the largest variance of the path: c is a
-difference of terms of that size. Such a c is taken as a correlation of +-1."""
+"""The amount by which rounding may bring |c| above sqrt(v v') in float64, relative to the largest variance of the path:
+c is a difference of terms of that size. Such a c is taken as a correlation of +-1."""
 
 
 def check_joint(m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Tensor) -> None:
-    """Refuse m, v and c that are not those of a Gaussian: a finite c per pair, |c| <= sqrt(v v') up to rounding."""
+    """Refuse invalid m, v and c: every pair of nodes needs a finite c, with |c| <= sqrt(v v') up to rounding."""
     check_marginal(m, v)
     b, q = m.shape
     if c.shape != (b, q, q) or c.dtype != m.dtype:
@@ -66,7 +66,7 @@ def check_joint(m: Float[Tensor, "b q"], v: Float[Tensor, "b q"], c: Tensor) -> 
 
 
 def correlation(v: Float[Tensor, "b q"], c: Float[Tensor, "b q q"]) -> Float[Tensor, "b q q"]:
-    """c/sqrt(v v'), set to +-1 where rounding takes it beyond; zero where v or v' is zero."""
+    """c/sqrt(v v'), set to +-1 where rounding exceeds it; zero where v or v' is zero."""
     sd = v.sqrt()
     scale = sd[:, :, None] * sd[:, None, :]
     return torch.where(scale > 0, c / scale, 0).clamp(-1, 1)

@@ -1,4 +1,4 @@
-"""What is said about a g whose moments were not reached."""
+"""Errors for a function g whose moments cannot be computed to the tolerance."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from gplens.links.moments.resolution import COUNTS as COEFFICIENTS
 
 FAR = (10.5, 13.0, 17.0, 23.0, 31.0)
-"""Deviations at which g is looked at once. If it matters there, events of a probability below 1e-19 decide."""
+"""Standard deviations at which g is checked once. If g matters there, events with probability below 1e-19 decide."""
 REMEDY = (
     "Use a link with its own moments (such as links.Exp(), links.Probit(), links.Softplus()), a g that is "
     "defined everywhere and smooth to its second derivative (no relu, abs, clamp or step; torch's softplus "
@@ -18,7 +18,7 @@ REMEDY = (
 
 
 class QuadratureError(ArithmeticError):
-    """The moments of g were not reached to the tolerance.
+    """The moments of g could not be computed to the tolerance.
 
     Example:
         >>> try:
@@ -38,7 +38,7 @@ def moment_failure(
     of: int,
     nodes: int,
 ) -> QuadratureError:
-    """For elements that missed the tolerance with all nodes."""
+    """The error for elements that missed the tolerance with the largest number of nodes."""
     worst = error.argmax()
     return QuadratureError(
         f"expected the moments of g to {tolerance:.1e} relative to E|g|, E|g'| and E|g''|, got an estimated error of "
@@ -50,7 +50,7 @@ def moment_failure(
 def pair_failure(
     m: Float[Tensor, " e"], v: Float[Tensor, " e"], error: Float[Tensor, " e"], tolerance: float, *, of: int
 ) -> QuadratureError:
-    """For nodes that missed the tolerance with all coefficients."""
+    """The error for nodes that missed the tolerance with the largest number of coefficients."""
     worst = error.argmax()
     return QuadratureError(
         f"expected pair moments of g to {tolerance:.1e}, got an estimated error of {error[worst].item():.1e} at "
@@ -67,14 +67,14 @@ def check_far(
     tail: Float[Tensor, " e"],
     tolerance: float,
 ) -> None:
-    """Refuse a g that matters no more at the ends of the range, where its share of E|g| is `tail`, but does beyond."""
+    """Refuse a g that is negligible at the ends of the range, where its share of E|g| is `tail`, but not beyond."""
     z = m.new_tensor([*FAR, *(-z for z in FAR)])
     try:
         with torch.no_grad():
             values = g(m[:, None] + sd[:, None] * z).abs()
-    except ValueError:  # of a distribution whose parameters are not valid that far out
+    except ValueError:  # the parameters of a distribution may be invalid that far out
         return
-    share = (values * torch.exp(-(z**2) / 2)).nan_to_num(nan=0.0, posinf=0.0).amax(1)  # an overflow tells nothing
+    share = (values * torch.exp(-(z**2) / 2)).nan_to_num(nan=0.0, posinf=0.0).amax(1)  # an overflow is no evidence
     far = (share > tolerance * size) & (tail <= tolerance) & (size > 0)
     if bool(far.any()):
         i = int((share / size).where(far, 0).argmax())

@@ -1,4 +1,4 @@
-"""What rounding leaves of a function where it is nearly constant."""
+"""The size of rounding errors of a function where it is nearly constant."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from gplens.links.moments.derivatives import differentiate
 
 PROBES = 33
-"""Points between -a and a, a = |m| + reach sd, at which the size of g is looked at."""
+"""The number of points between -a and a, a = |m| + reach sd, at which the size of g is measured."""
 
 ROUNDINGS = 256
 """Roundings of a number of the size of g. tanh' = 1 - tanh^2 leaves up to 2 for |f| > 15, where 1/f is small."""
@@ -18,7 +18,7 @@ ROUNDINGS = 256
 def rounding_of(
     g: Callable[[Tensor], Tensor], m: Float[Tensor, " e"], reach: Float[Tensor, " e"], order: int
 ) -> Float[Tensor, "k e"]:
-    """What rounding may leave of the moments of g, g', ... at means m, if g cancels there: of 1 - tanh(f) at f = 18.
+    """The rounding errors of the moments of g, g', ... at means m where g cancels, such as 1 - tanh(f) at f = 18.
 
     Relative to the largest |g^(k)|, or |g| a^-k, between -a and a, a = |m| + reach.
     """

@@ -1,4 +1,4 @@
-"""How many Hermite coefficients any g needs: increased until what they leave out is below a stated error."""
+"""The number of Hermite coefficients that a function g needs, increased until the rest is below a stated error."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,7 +19,7 @@ WIDEST = 50.0
 """The reach grows to 50 where g outgrows the density; beyond, sqrt(N(z; 0, 1)) underflows."""
 
 NOISY = (1024, COUNTS[-1])
-"""Levels at which what is left of the error is compared with the rounding errors of g itself."""
+"""Levels at which the remaining error is compared with the rounding errors of g itself."""
 
 GROUP = 64
 """Elements at a time: 64 x 32768 coefficients are 17 MB for each of the three derivatives."""
@@ -29,7 +29,7 @@ OUTER = 0.9
 
 
 class Resolution(NamedTuple):
-    """What the series (5.9) takes for every element."""
+    """The number of terms and the range of the series (5.9) for every element."""
 
     terms: Int[Tensor, " e"]
     reach: float
@@ -44,19 +44,19 @@ class Level(NamedTuple):
     size: Float[Tensor, "3 e"]
     """E g^(i)^2, or that of a lower derivative over sd^2 or sd^4 if that is larger  (5.11a)."""
     rest: Float[Tensor, " e"]
-    """What the coefficients leave of E g^(i)^2, the largest of the three  (5.11)."""
+    """The part of E g^(i)^2 that the coefficients leave out, the largest of the three  (5.11)."""
 
     tail: Float[Tensor, " e"]
     stein: Float[Tensor, " e"]
-    """By how much E[g'' z] = sd E g''' fails: a jump in g'' that its autograd derivative misses."""
+    """The violation of E[g'' z] = sd E g''', which reveals a jump in g'' that its autograd derivative misses."""
 
 
 def resolve(
     g: Callable[[Tensor], Tensor], m: Float[Tensor, " e"], sd: Float[Tensor, " e"], tolerance: float
 ) -> Resolution:
-    """Increase the coefficients of the elements that have not converged, and of these alone.
+    """Increase the number of coefficients of those elements that have not converged.
 
-    Ends with the first group that does not converge, so that a g that cannot be integrated is noticed early.
+    Stops at the first group that does not converge, so that a g that cannot be integrated is noticed early.
     """
     terms, error, reach = torch.zeros_like(m, dtype=torch.long), torch.zeros_like(m), REACH
     for rows in range(0, m.numel(), GROUP):
@@ -115,7 +115,7 @@ def _level(
 
 
 def _unit(g: Callable[[Tensor], Tensor], m: Float[Tensor, " e"], sd: Float[Tensor, " e"]) -> Float[Tensor, " e"]:
-    """A size of g', g'', g''' near m, because the squares of very small and very large numbers are lost."""
+    """Sizes of g', g'', g''' near m, as units in which squares neither underflow nor overflow."""
     z = torch.linspace(-3, 3, 7, dtype=m.dtype, device=m.device)
     return power_of_two(differentiate(g, m[:, None] + sd[:, None] * z, order=3)[1:].abs().amax((0, 2)))
 

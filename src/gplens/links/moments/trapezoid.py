@@ -33,7 +33,7 @@ class Level(NamedTuple):
     """The contribution of the outer tenth of the range."""
 
     stein: Float[Tensor, "3 b"]
-    """By how much E[g z] = sd E g' and E[g' z] = sd E g'' fail: a kink or jump that g'' misses. Zero for g itself."""
+    """The violations of E[g z] = sd E g' and E[g' z] = sd E g'', which reveal kinks and jumps. Zero for g itself."""
 
 
 def integrate(
