@@ -49,6 +49,7 @@ def test_addresses_and_engines(
     said = refused(line, capsys)
     assert "expected" in said
     assert all(word in said for word in words), said
+    assert not (tmp_path / "out").exists()  # so that the corrected command finds a new folder
 
 
 def test_an_address_of_a_fit(tmp_path: Path, capsys: Capture) -> None:
