@@ -121,6 +121,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(out: str, wor
         ([3.0, 4.0, 9.0], "counts", "3 to 9"),
         ([-3, 4, 9], "gaussian", "-3"),
         ([0.5, 4.0, 9.0], "gaussian", "not whole"),
+        (list(range(51396, 51496)), "gaussian", "amounts"),
     ],
 )
 def test_the_likelihood_follows_the_target(target: list[Any], likelihood: str, word: str) -> None:

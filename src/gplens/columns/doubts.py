@@ -34,8 +34,8 @@ def check_texts(columns: Sequence[Entries]) -> None:
         left_out = ", ".join(f"{entries.name!r}: Drop()" for entries in names)
         raise ValueError(
             f"expected categories in {_listed(names)}, got {found}: names or free text say nothing about other rows. "
-            f"Convert what are dates or numbers, leave out the rest with columns={{{left_out}}}, or "
-            "insist with Category()."
+            f"Convert what are dates or numbers, leave out the rest with columns={{{left_out}}} (gplens fit: --drop), "
+            "or insist with Category()."
         )
     mixed = [entries for entries in columns if _mostly_numbers(entries)]
     for entries in mixed:

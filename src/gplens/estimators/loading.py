@@ -11,7 +11,6 @@ import numpy as np
 from gpytorch.constraints import Positive
 from gpytorch.likelihoods import (
     BernoulliLikelihood,
-    FixedNoiseGaussianLikelihood,
     GaussianLikelihood,
     SoftmaxLikelihood,
 )
@@ -33,6 +32,7 @@ from gplens.estimators.own_likelihoods import Logistic, LogNegativeBinomial, Log
 from gplens.estimators.regression import GPRegressor
 from gplens.estimators.representatives import kept_rows
 from gplens.estimators.saving import FORMAT, JSON, VERSION
+from gplens.estimators.scaling import fixed_noise
 from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
 from gplens.estimators.variance_regression import GPVarianceRegressor
 from gplens.explanation.storage import DamageError, check_version, checksum_holds
@@ -185,7 +185,7 @@ def _plan(header: dict[str, Any]) -> ColumnPlan:
 def _exact(header: dict[str, Any], tensors: dict[str, Tensor], likelihood: Any, d: int) -> Exact:
     kernel = kernel_of(header["kernel"], d, None)
     if "noise" in tensors:  # rows have weights
-        likelihood = FixedNoiseGaussianLikelihood(tensors["noise"])
+        likelihood = fixed_noise(tensors["noise"])
     return Exact(tensors["X"], tensors["y"], likelihood, kernel, prior_mean(None, 0.0)).double()
 
 
