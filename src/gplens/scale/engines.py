@@ -19,7 +19,7 @@ class Engine(ABC):
         (True, True)
     """
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  most engines are always there
         """Refuse an engine that cannot be reached. Called before anything is written or removed."""
 
     @abstractmethod
