@@ -10,7 +10,9 @@ NUMERICAL := $(addprefix tests/,conformance kernels links paths expectations unc
 run: .venv/installed
 	@$(BIN)/gplens demo
 
-test: lint types unit
+# basedpyright takes one core for most of its time, so the tests run beside it.
+test: lint
+	@$(MAKE) --no-print-directory -j2 types unit
 
 # The hooks of .pre-commit-config.yaml, which need no network; git lists the files. Without git, ruff alone.
 lint: .venv/installed

@@ -72,6 +72,20 @@ def test_a_reading_of_a_posterior_and_of_functions() -> None:
         assert result.provenance == expected.provenance
 
 
+@pytest.mark.parametrize("part", ["beta", "Z", "lengthscale"])
+@pytest.mark.parametrize("stacked", [False, True], ids=["alone", "stacked"])
+def test_a_posterior_that_was_changed_in_place_is_refused(part: str, stacked: bool) -> None:
+    """It keeps scaled copies of its tensors, so that attributions would be those of before the change."""
+    kernel = gplens.kernels.RBF(torch.ones(2, dtype=torch.float64))
+    posterior = gplens.Posterior.exact(kernel, X.clone(), Y, noise=0.1)
+    model = gplens.Stack((posterior, posterior)) if stacked else posterior
+    latent = gplens.targets.Latent()
+    gplens.explain(model, X[:2], baseline=0.0, target=latent)
+    (kernel.lengthscale if part == "lengthscale" else getattr(posterior, part)).mul_(2)
+    with pytest.raises(ValueError, match="Posterior"):
+        gplens.explain(model, X[:2], baseline=0.0, target=latent)
+
+
 def test_another_likelihood_for_a_reading() -> None:
     model = Sparse()
     prepared = gplens.read(model, gpytorch.likelihoods.PoissonLikelihood())

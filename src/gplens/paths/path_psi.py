@@ -38,7 +38,13 @@ def path_psi(question: Question, marginals: Marginals, count: int, finer: float,
     if steps is None:
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
     wanted = (finer * (FEWEST + PER_SLOPE * steps)).clamp(min=count)
-    index = torch.bucketize(wanted, wanted.new_tensor(SIZES)).clamp(max=len(SIZES) - 1)
+    psi = _on_nodes(question, marginals, count, wanted.clamp(max=SIZES[-1]), ends)
+    psi.slopes[wanted > SIZES[-1]] = torch.inf  # a step may hide between the most nodes: this path needs panels
+    return psi
+
+
+def _on_nodes(question: Question, marginals: Marginals, count: int, wanted: Float[Tensor, " e"], ends: int) -> PathPsi:
+    index = torch.bucketize(wanted, wanted.new_tensor(SIZES))
     least, most = (int(extreme) for extreme in index.aminmax())
     if least == most:
         rule = path_rule(count, SIZES[most], ends)
