@@ -84,7 +84,7 @@ def load(folder: str | Path) -> GPEstimator:
 def _read_header(path: Path) -> dict[str, Any]:
     if not path.is_file():
         got = f"{path.parent} without {path.name}" if path.parent.is_dir() else f"{path.parent}, which is no folder"
-        raise FileNotFoundError(f"expected a folder that save() wrote, got {got}.")
+        raise FileNotFoundError(f"expected the folder of a model, from `gplens fit` or save(), got {got}.")
     content = path.read_bytes()
     try:
         holds = checksum_holds(content)

@@ -134,6 +134,10 @@ class Transformed(Process):
         return self.base.kinks(self._line(line))
 
     @property
+    def cuts(self) -> int:
+        return self.base.cuts
+
+    @property
     def width(self) -> int:
         return self.base.width
 
