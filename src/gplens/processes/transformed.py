@@ -77,11 +77,7 @@ class AffineMap:
 class Transformed(Process):
     """f(x') with x' = x W + offset. A straight line stays straight, and  d_k = sum_j W_kj d_j'  (1.10).
 
-    Args:
-        base: f, a process of x'.
-        W, offset: the map, W with a row for each feature of x and a column for each one of x'.
-
-    A ValueError if W or the offset does not have as many columns as the base has features.
+    `base` is f; W has a row for each feature of x, W and offset a column for each one of x'. Other shapes are refused.
 
     Example:
         >>> in_grams = gplens.Transformed(gp, torch.eye(2).double() / 1000, torch.zeros(2).double())
