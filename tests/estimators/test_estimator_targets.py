@@ -117,3 +117,11 @@ def test_choices_of_columns_are_parameters() -> None:
     model = GPRegressor(columns={"hour": Cyclic(24)})
     assert clone(model).get_params()["columns"] == {"hour": Cyclic(24)}
     assert model.set_params(columns=None).columns is None
+
+
+@pytest.mark.parametrize("estimator", [GPRegressor(), GPCountRegressor(), GPVarianceRegressor()], ids=repr)
+def test_texts_are_no_numbers(estimator: Any) -> None:
+    y = np.array(["3", "4", "many", "5", "6", "7"], dtype=object)
+    y[:2] = 3.0, 4.0
+    with pytest.raises(ValueError, match=naming("'many'", "2", "GPClassifier")):
+        estimator.fit(np.arange(6.0)[:, None], y)

@@ -42,7 +42,7 @@ def opposite(function: Known) -> Known:
 def test_errors_that_cancel_in_the_sum_are_no_gain() -> None:
     """Two features whose errors are opposite at every node: sums that add up say nothing about either of them (4.9a).
 
-    The integrands are not as smooth as they claim, so that the stated error is no bound where Gauss and Kronrod agree by
+    The integrands are not as smooth as they claim, so the stated error is no bound where Gauss and Kronrod agree by
     chance: 2 of 26 rows. If sums that add up counted as a gain, no row would be within its stated error.
     """
     rows = [[bend(place), opposite(bend(place)), ZERO] for place in (0.0123 + 0.0371 * torch.arange(26)).tolist()]

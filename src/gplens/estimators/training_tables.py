@@ -46,7 +46,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, numeric
     Raises:
         ValueError, TypeError: missing or infinite targets, columns that cannot be inputs; with row and column.
     """
-    check_target(y)
+    check_target(y, numeric=numeric)
     target: Any = validate_data(estimator, "no_validation", y, y_numeric=numeric)
     raw = read_rows(estimator, X, reset=True)
     check_consistent_length(np.empty(raw.rows), target)
@@ -86,11 +86,18 @@ def holds_texts(X: Any) -> bool:
     return any(isinstance(entry, str) for row in rows if isinstance(row, list | tuple) for entry in row)
 
 
-def check_target(y: Any) -> None:
-    """Refuse targets that are missing or infinite, with the row of the first one."""
+def check_target(y: Any, *, numeric: bool) -> None:
+    """Refuse targets that are missing or infinite, and texts where numbers are needed; name the first row."""
     if y is None or isinstance(y, str):
         return
     values = np.asarray(y)
+    if numeric and values.dtype.kind in "UO":
+        row = next((row for row, value in enumerate(values.ravel()) if isinstance(value, str)), None)
+        if row is not None:
+            raise ValueError(
+                f"expected numbers as targets y, got the text {str(values.ravel()[row])!r} in row {row}; convert them "
+                "to numbers, or fit gplens.estimators.GPClassifier to labels."
+            )
     if values.dtype.kind == "f":
         bad = ~np.isfinite(values)
     elif values.dtype.kind == "O":
