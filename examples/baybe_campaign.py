@@ -43,9 +43,10 @@ def main() -> None:
 
     suggested, insight = campaign.recommend(batch_size=1), Insight.from_campaign(campaign)
     print(insight.explain(suggested)[0])
-    print(insight.explain_acquisition(suggested))
+    why = insight.explain_acquisition(suggested)  # once: each call draws samples of its own
+    print(why)
     root_figure(insight.plot("waterfall", suggested, explanation_index=0, show=False)).savefig("suggested_yield.png")
-    root_figure(plots.waterfall(insight.explain_acquisition(suggested))).savefig("suggested_why.png")
+    root_figure(plots.waterfall(why)).savefig("suggested_why.png")
     print("Wrote suggested_yield.png and suggested_why.png")
 
 

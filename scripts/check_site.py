@@ -2,7 +2,7 @@
 their page.
 
     python scripts/check_site.py                      all checks of docs/_build/html
-    python scripts/check_site.py --pictures FOLDER    and pictures of three pages, as a phone and as a screen show them
+    python scripts/check_site.py --pictures FOLDER    and pictures of five pages, as a phone and as a screen show them
 
 `make docs` runs the first command. The questions are typed into the site's own search, in Chromium, which is left out
 with a sentence where Chromium is not installed.
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -45,6 +46,7 @@ DECORATION = ("_thumb.png", "minus.png", "plus.png")
 LOADED_LINKS = {"stylesheet", "preload", "icon", "modulepreload", "prefetch"}
 SIZES = {"phone": (390, 844), "screen": (1280, 900)}
 PICTURES = {"front": "index.html", "howto": "howto/which-baseline.html", "gallery": "auto_examples/index.html"}
+PICTURES |= {"math": "MATH.html", "api": "api/gplens.html"}
 
 
 class Page(HTMLParser):
@@ -145,17 +147,18 @@ def failures_in_the_browser(address: str, browser: Any, every_page: list[str]) -
 
 def take_pictures(address: str, browser: Any, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for device, (width, height) in SIZES.items():
-        tab = browser.new_page(viewport={"width": width, "height": height})
+    for (device, (width, height)), scheme in product(SIZES.items(), ("light", "dark")):
+        tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
         for name, path in PICTURES.items():
             tab.goto(f"{address}/{path}")
             tab.wait_for_timeout(400)
-            tab.screenshot(path=folder / f"{name}_{device}.png", full_page=device == "phone")
+            tab.screenshot(path=folder / f"{name}_{device}_{scheme}.png")
+        tab.close()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--pictures", type=Path, help="a folder for pictures of three pages")
+    parser.add_argument("--pictures", type=Path, help="a folder for pictures of five pages")
     options = parser.parse_args()
     if not (SITE / "index.html").exists():
         raise SystemExit(f"expected the site in {SITE}, got no index.html; run `make docs`.")

@@ -12,7 +12,8 @@ import torch
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 
 from gplens.adapters.entries import FAMILIES
-from gplens.columns.planning import DEFAULTS, KINDS, MANY
+from gplens.columns.doubts import MANY
+from gplens.columns.planning import DEFAULTS, KINDS
 from gplens.estimators import (
     EarlyStopping,
     GPClassifier,

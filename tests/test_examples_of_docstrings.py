@@ -77,10 +77,14 @@ def names() -> Callable[[str], dict[str, Any]]:
 @pytest.mark.filterwarnings("ignore:The model is mostly its prior:UserWarning")
 @pytest.mark.filterwarnings("ignore:The set_(bad|over|under|extremes) function:PendingDeprecationWarning")  # shap
 def test_the_example_runs_and_prints_what_it_shows(name: str, names: Callable[[str], dict[str, Any]]) -> None:
-    text, module = inspect.getdoc(NAMES[name]) or "", name.rpartition(".")[0]
     if name.startswith(LONG):
         warnings.simplefilter("ignore")
-    test = doctest.DocTestParser().get_doctest(text, dict(names(module)), name, None, 0)
+    run_example(name, inspect.getdoc(NAMES[name]) or "", names(name.rpartition(".")[0]))
+
+
+def run_example(name: str, text: str, begin: dict[str, Any]) -> None:
+    """The example of a docstring, which begins with these names."""
+    test = doctest.DocTestParser().get_doctest(text, dict(begin), name, None, 0)
     assert test.examples, f'{name} has no example; add one below "Example:"'
     printed: list[str] = []
     doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=printed.append)

@@ -1,5 +1,7 @@
 """Pictures of the gallery: every axes or figure that a script has bound to a name, though pyplot does not know it."""
 
+from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -20,7 +22,11 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
             path = next(block_vars["image_path_iterator"])
             figure.savefig(path, dpi=110)
             paths.append(path)
-    return figure_rst(paths, gallery_conf["src_dir"])
+    if not paths:
+        return ""
+    title = Path(block_vars["src_file"]).read_text().split("\n")[1]
+    drawn = figure_rst(paths, gallery_conf["src_dir"], fig_titles=title)
+    return f".. container:: picture\n\n{indent(drawn, '    ')}\n\n"
 
 
 def _get_sg_image_scraper() -> Any:

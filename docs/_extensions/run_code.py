@@ -92,7 +92,7 @@ class Run(SphinxDirective):
             self.set_source_info(node)
         return shown
 
-    def picture(self, figure: Figure) -> nodes.image:
+    def picture(self, figure: Figure) -> nodes.container:
         """The figure as a file beside the pages, named by page and line."""
         if "alt" not in self.options:
             raise self.error("expected :alt: for a block that draws a picture, got none; say what it shows.")
@@ -100,7 +100,8 @@ class Run(SphinxDirective):
         path = Path(self.env.srcdir) / PICTURES / name
         path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=110)
-        return nodes.image(uri=f"/{PICTURES}/{name}", alt=self.options["alt"], classes=["drawn"])
+        image = nodes.image(uri=f"/{PICTURES}/{name}", alt=self.options["alt"], classes=["drawn"])
+        return nodes.container("", image, classes=["picture"])  # which scrolls on a phone
 
 
 def forget(app: Sphinx, docname: str, source: list[str]) -> None:

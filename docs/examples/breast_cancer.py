@@ -27,4 +27,4 @@ print(explanation)
 # %%
 # The probability of the second class, "malignant", from the benign case to this one. The values are standardised.
 
-ax = gplens.plots.waterfall(explanation)
+ax = gplens.plots.waterfall(explanation, unit="probability")

@@ -31,6 +31,6 @@ explanation = model.explain(home, baseline=other, uncertainty=True)
 print(explanation)
 
 # %%
-# Labels read from the baseline to the input.
+# Labels read from the baseline to the input: from the other home to this one.
 
-ax = gplens.plots.waterfall(explanation, unit="rent")
+ax = gplens.plots.waterfall(explanation, unit="euros a month")

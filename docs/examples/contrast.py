@@ -24,4 +24,4 @@ print(contrast)
 # %%
 # Bars to the right speak for Grignolino, bars to the left for Barolo.
 
-ax = gplens.plots.waterfall(contrast)
+ax = gplens.plots.waterfall(contrast, unit="difference of probabilities")

@@ -27,6 +27,6 @@ explanation = gplens.explain(model, X[150:300], baseline=gplens.baselines.Sample
 print(explanation[0])
 
 # %%
-# High values are red. A high body mass index raises the prediction, a high HDL lowers it.
+# High values are orange. A high body mass index raises the prediction, a high HDL lowers it.
 
 ax = gplens.plots.beeswarm(explanation, unit="progression")

@@ -37,7 +37,7 @@ print(f"P(9) = {explanation.prediction[0]:.2f}, a {y[-1]:.0f} was written")
 # %%
 # On the left all attributions, on the right those of which the model is sure.
 
-figure = Figure(figsize=(10.6, 4.8), layout="constrained")
+figure = Figure(figsize=(13.4, 5.6), layout="constrained")
 for ax, fade in zip(figure.subplots(1, 2), (False, True), strict=True):
     gplens.plots.image(explanation, fade=fade, ax=ax)
 del ax

@@ -44,7 +44,8 @@ outcome = explain_dataset(folder / "model", folder / "data", folder / "attributi
 print(f"{outcome.rows:,} rows in {outcome.parts} parts, {outcome.errors} errors")
 
 # %%
-# Each file of results belongs to one row group: here, to a month. The picture shows how large attributions were.
+# Each file of results belongs to one row group: here, to a month. The picture shows how large attributions were. Heat
+# moved the predictions in winter, the sun in summer.
 
 parts = sorted((folder / "attributions").glob("*.parquet"))
 sizes = [pandas.read_parquet(part)[[f"attribution:{name}" for name in FEATURES]].abs().mean() for part in parts]
@@ -54,5 +55,6 @@ axes = figure.subplots()
 picture = axes.imshow(np.array(sizes).T, cmap="Blues", vmin=0, aspect="auto")
 axes.set(xlabel="month", xticks=range(MONTHS), xticklabels=range(1, MONTHS + 1))
 axes.set(yticks=range(len(FEATURES)), yticklabels=FEATURES)
-figure.colorbar(picture, label="mean of |attribution|")
+axes.set_title("What moved the predicted demand, month by month", loc="left")
+figure.colorbar(picture, label="mean |attribution| (demand)")
 del axes, picture

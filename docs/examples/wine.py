@@ -21,6 +21,6 @@ explanation = model.explain(X[::15], baseline=gplens.baselines.Mean(X), uncertai
 print(explanation[0])
 
 # %%
-# Proline and flavanoids move the probabilities most.
+# Proline and alcohol tell Barolo and Grignolino apart. For Barbera, flavanoids count most.
 
-ax = gplens.plots.bar(explanation, top=8)
+ax = gplens.plots.bar(explanation, top=8, unit="probability")

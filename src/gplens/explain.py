@@ -61,6 +61,7 @@ def explain(
             gplens.Functions; a BoTorch acquisition function, with candidates as X; or the result of
             gplens.read(model). The model is not changed.
         X: the inputs to explain: an array, tensor or frame, (rows, features).
+        positional: refused; everything after X has a name.
         baseline: what the attributions are relative to: a scalar, a vector, or an object of gplens.baselines. It may be
             left out only for gplens estimators, which keep a few representative training rows as their baseline.
         likelihood: the likelihood object of the host library, or a link. Not needed for an ExactGP, which has one.

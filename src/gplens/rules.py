@@ -68,6 +68,9 @@ def _check_count(rule: object, count: Any, least: int) -> None:
 class GaussLegendre(FixedRule):
     """count nodes, exact for polynomials of degree 2 count - 1. No error estimate.
 
+    Raises:
+        ValueError: if the number of nodes is not a whole number of 1 or more.
+
     Example:
         >>> rule = gplens.rules.GaussLegendre(16)
         >>> int(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).nodes[0])
@@ -88,6 +91,9 @@ class GaussLegendre(FixedRule):
 class GaussKronrod(FixedRule):
     """count Gauss nodes and Kronrod's count + 1 further nodes. The difference of the two rules is the error estimate.
 
+    Raises:
+        ValueError: if the number of nodes is not a whole number of 1 or more.
+
     Example:
         >>> rule = gplens.rules.GaussKronrod(7)
         >>> int(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).nodes[0])
@@ -107,6 +113,9 @@ class GaussKronrod(FixedRule):
 @dataclass(frozen=True)
 class RiemannRight(FixedRule):
     """t = 1/count, 2/count, ..., 1 with equal weights: the paper's rule. Its error falls like 1/count.
+
+    Raises:
+        ValueError: if the number of nodes is not a whole number of 1 or more.
 
     Example:
         >>> rule = gplens.rules.RiemannRight(50)
@@ -129,6 +138,9 @@ class RiemannRight(FixedRule):
 class RiemannLeft(FixedRule):
     """t = 0, 1/count, ..., 1 - 1/count with equal weights. Its error falls like 1/count.
 
+    Raises:
+        ValueError: if the number of nodes is not a whole number of 1 or more.
+
     Example:
         >>> rule = gplens.rules.RiemannLeft(50)
         >>> float(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).gap.abs()) > 0.01
@@ -149,6 +161,9 @@ class RiemannLeft(FixedRule):
 @dataclass(frozen=True)
 class RiemannMiddle(FixedRule):
     """t = 1/(2 count), 3/(2 count), ... with equal weights. Its error falls like 1/count^2.
+
+    Raises:
+        ValueError: if the number of nodes is not a whole number of 1 or more.
 
     Example:
         >>> rule = gplens.rules.RiemannMiddle(50)
@@ -172,6 +187,9 @@ class Trapezoid(FixedRule):
     """t = 0, 1/(count - 1), ..., 1 with half weights at the ends, which sum to one. Its error falls like 1/count^2.
 
     The weights of Captum's riemann_trapezoid sum to (count - 1)/count.
+
+    Raises:
+        ValueError: if the number of nodes is not a whole number of 2 or more.
 
     Example:
         >>> rule = gplens.rules.Trapezoid(50)

@@ -120,6 +120,9 @@ class PredictiveVariance(Target):
 class Exceeds(Target):
     """P(y > threshold)  (2.11).
 
+    Raises:
+        ValueError: if the threshold is not a finite number.
+
     Example:
         >>> from gplens.estimators import GPRegressor
         >>> model = GPRegressor(random_state=0, progress=False).fit(X.numpy(), y.numpy())
@@ -146,6 +149,9 @@ class Exceeds(Target):
 @dataclass(frozen=True, repr=False)
 class Custom(Target):
     """E g(f) for any link, or any elementwise, twice differentiable torch function g of the latent value.
+
+    Raises:
+        TypeError: if g is not a link or a function.
 
     Example:
         >>> target = gplens.targets.Custom(torch.tanh)

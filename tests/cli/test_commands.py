@@ -1,5 +1,6 @@
 """What all commands share: help with examples, version, completion; and `plot` and `verify` as they are typed."""
 
+import errno
 import re
 import sys
 from pathlib import Path
@@ -83,6 +84,23 @@ def test_pictures_that_cannot_be_drawn(
     assert main(["plot", *paths, "--out", str(tmp_path / "a.png"), *options]) == code
     assert word in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_the_old_picture(
+    paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    picture = tmp_path / "picture.png"
+    picture.write_text("years of work")
+    monkeypatch.setattr("os.fsync", full)
+    assert main(["plot", *paths, "--out", str(picture), "--row", "1", "--no-uncertainty", "--overwrite"]) == 1
+    said = capsys.readouterr().err
+    assert "No space left" in said
+    assert str(picture) in said
+    assert picture.read_text() == "years of work"
+    assert list(tmp_path.iterdir()) == [picture]
 
 
 def test_verify_passes_with_numbers_and_fails_with_exit_code_one(

@@ -214,7 +214,7 @@ def test_bad_input_ends_in_a_sentence(case: str, capsys: Capture) -> None:
     assert all(word in said for word in words), said
     assert "Traceback" not in said
     assert Path("out.parquet").read_text() == "years of work"
-    assert not Path("out.parquet.parts").exists() or case == "text in numbers" or case == "ragged"
+    assert not Path("out.parquet.parts").exists()  # the corrected file is explained by the same line
 
 
 @pytest.mark.usefixtures("place")

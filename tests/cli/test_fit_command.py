@@ -66,11 +66,15 @@ def test_a_model_that_cannot_be_saved_is_saved_elsewhere(monkeypatch: pytest.Mon
 
 BAD: dict[str, tuple[str, list[str], list[str]]] = {
     "text in numbers": ("a,y\n" + "1.5,2.5\n" * 20 + "3,4\nsix,1\n", [], ["'a'", "'six'", "row 21", "a=category"]),
+    "a row number of the file": ("a,y\n1,\n" + "1,2.5\n" * 20 + "six,1\n", [], ["'a'", "'six'", "row 21"]),
+    "text in a numeric target": ("a,y\n" + "1,2\n3,4\n" * 9 + "5,many\n", [], ["'y'", "'many'", "row 18", "classes"]),
+    "texts as counts": ("a,y\n1,few\n2,many\n", ["--likelihood", "counts"], ["'y'", "'few'", "row 0"]),
+    "one class": ("a,y\n1,7\n2,7\n", [], ["'y'", "got 7"]),
+    "texts that do not repeat": ("a,y\n1,Ann\n2,Bob\n3,Eve\n", [], ["3 different", "--likelihood classes"]),
     "no such target": ("a,b\n1,2\n", [], ["'y'", "'b'"]),
     "no such column": ("a,y\n1,2\n", ["--drop", "z"], ["'z'"]),
     "a kind of no column": ("a,y\n1,2\n", ["--columns", "z=log"], ["'z=log'"]),
     "no such kind": ("a,y\n1,2\n", ["--columns", "a=cyclic"], ["'cyclic'", "cyclic:PERIOD"]),
-    "no such likelihood": ("a,y\n1,2.5\n", ["--likelihood", "normal"], ["'normal'", "counts"]),
     "empty": ("", [], ["empty"]),
     "names only": ("a,y\n", [], ["at least one row"]),
     "no targets": ("a,y\n1,\n2,\n", [], ["'y'"]),
@@ -87,6 +91,13 @@ def test_bad_input_ends_in_a_sentence(case: str, capsys: Capture) -> None:
     assert "gplens: expected" in said
     assert all(word in said for word in words), said
     assert not Path("model").exists()
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("option", ["--likelihood", "--engine"])
+def test_a_word_that_is_no_choice_has_exit_code_two(option: str, capsys: Capture) -> None:
+    assert fit(option, "normal") == 2
+    assert "normal" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("here")
@@ -110,6 +121,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(out: str, wor
         ([3.0, 4.0, 9.0], "counts", "3 to 9"),
         ([-3, 4, 9], "gaussian", "-3"),
         ([0.5, 4.0, 9.0], "gaussian", "not whole"),
+        (list(range(51396, 51496)), "gaussian", "amounts"),
     ],
 )
 def test_the_likelihood_follows_the_target(target: list[Any], likelihood: str, word: str) -> None:

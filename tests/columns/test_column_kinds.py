@@ -212,5 +212,5 @@ def test_dates_of_a_csv_file_are_dates_without_being_told(backend: str) -> None:
     assert plan == same
     np.testing.assert_array_equal(inputs, expected)
     raw = read_raw(FRAMES[backend]({"a": ["2019-01-07", "soon"]}), "X")
-    with pytest.raises(ValueError, match=naming("dates", "'a'", "row 0")):
+    with pytest.raises(ValueError, match=naming("dates", "'a'", "'soon'", "row 1")):
         plan.encode(raw)

@@ -111,6 +111,7 @@ def test_targets_are_called_by_their_names() -> None:
         ("Sample(X with 20 rows, weighted)", "the average over a background of 20 rows"),
         ("Medoid(X with 3 rows)", "the most central of 3 rows"),
         ("Rows(X0 with 3 rows)", "a row for each input"),
+        ("Incumbent(row 15 of 1700, the largest y)", "row 15, the largest outcome of 1,700"),
         ("Other(X with 3 rows)", "Other(X with 3 rows)"),
     ],
 )

@@ -74,3 +74,14 @@ def test_weights_that_make_no_sense_are_refused(weights: list[float]) -> None:
     X, f = table(12)
     with pytest.raises(ValueError, match=naming("row 0", weights[0])):
         GPRegressor().fit(X, real(f), sample_weight=weights)
+
+
+def test_weights_of_targets_in_small_units(tmp_path: Path) -> None:
+    """GPyTorch raises fixed noise below 1e-6; the fit to targets of 1e-9 is that to targets of one, saved or not."""
+    r = np.random.default_rng(5)
+    X, w = r.normal(size=(40, 2)), r.integers(1, 4, 40)
+    y = np.sin(X[:, 0]) + 0.1 * r.normal(size=40)
+    large, small = (GPRegressor(random_state=0, progress=False).fit(X, unit * y, w) for unit in (1.0, 1e-9))
+    small.save(tmp_path / "model")
+    for model in (small, load(tmp_path / "model")):
+        np.testing.assert_allclose(1e9 * model.predict(X), large.predict(X), rtol=1e-5, atol=1e-6)

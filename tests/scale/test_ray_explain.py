@@ -39,6 +39,7 @@ def test_a_killed_worker_changes_nothing_in_200000_rows(cluster: Cluster, small_
     line = ["explain", model, few, "--out", out, "--engine", "ray", "--address", cluster.address, "--workers", "2"]
     with started(*line, env=cluster.environment()) as command:
         wait_until(lambda: len(records_of(out)) > 10 or command.poll() is not None)
+        wait_until(lambda: len(workers_below(cluster.pid, "Worker")) == 2 or command.poll() is not None)
         workers = workers_below(cluster.pid, "Worker")
         assert len(workers) == 2
         killed, before = kill_one(workers), len(records_of(out))

@@ -36,7 +36,6 @@ def refused(line: list[str], capsys: Capture) -> str:
         (["--engine", "ray", "--address", "127.0.0.1:1"], ["127.0.0.1:1", "ray start"]),
         (["--engine", "ray", "--address", "ray://127.0.0.1:1"], ["ray://127.0.0.1:1"]),
         (["--engine", "ray", "--address", "ray://"], ["HOST"]),
-        (["--engine", "spark"], ["spark", "ray"]),
         (["--workers", "2"], ["--engine ray"]),
     ],
 )
@@ -49,6 +48,15 @@ def test_addresses_and_engines(
     said = refused(line, capsys)
     assert "expected" in said
     assert all(word in said for word in words), said
+    assert not (tmp_path / "out").exists()  # so that the corrected command finds a new folder
+
+
+def test_an_engine_that_does_not_exist(small_model: Path, tmp_path: Path, capsys: Capture) -> None:
+    line = ["explain", str(small_model / "model"), str(tmp_path), "--out", str(tmp_path / "out"), "--engine", "spark"]
+    assert main(line) == 2  # a mistake in the command
+    said = capsys.readouterr().err
+    assert "spark" in said
+    assert "ray" in said
 
 
 def test_an_address_of_a_fit(tmp_path: Path, capsys: Capture) -> None:

@@ -1,4 +1,4 @@
-"""Baselines 200 to 10,000 lengthscales away: attributions of m with an RBF kernel against their closed form."""
+"""Baselines or support points 200 to 10,000 lengthscales away: attributions by an RBF kernel in closed form."""
 
 import mpmath
 import numpy as np
@@ -74,3 +74,60 @@ def test_far_baselines_with_seeds_that_move() -> None:
     start = fresh_seed()
     for i in range(200):
         check_random_model(start + i)
+
+
+def check_wide_support(seed: int) -> None:
+    """Support points at both ends of a range of 100 to 10,000 lengthscales, as hours of a year may be.
+
+    Paths are at one end or lead from one end to the other. Rounding is that of inputs in units of the range.
+    """
+    rng = np.random.default_rng(seed)
+    d, n, far = int(rng.integers(1, 4)), int(rng.integers(4, 14)), float(10 ** rng.uniform(2, 4))
+    Z, beta, (x0, x) = rng.uniform(0, SPREAD, (n, d)), rng.normal(size=n), rng.uniform(0, SPREAD, (2, d))
+    Z[n // 2 :, 0] += far
+    x[0] += far
+    x0[0] += far if seed % 4 else 0
+    tolerance = float(rng.choice([1e-6, 1e-9, 1e-11]))
+    gp = gplens.Posterior.from_arrays(gplens.kernels.RBF(torch.ones(d, dtype=torch.float64)), Z, beta, np.zeros((n, n)))
+    e = gplens.explain(gp, x[None], baseline=x0, target=Latent(), tolerance=tolerance)
+    truth, error = closed_form(Z, beta, x0, x), e.error
+    assert error is not None
+    assert e.converged is not None
+    rounding, miss = 1e-15 * far * np.abs(beta).sum(), np.abs(e.values[0].numpy() - truth)
+    assert not bool(e.converged[0]) or (miss <= error[0].numpy() + rounding).all(), f"seed {seed}: {miss}, {error[0]}"
+    at_x = float(beta @ np.exp(-((x - Z) ** 2).sum(1) / 2))
+    assert float(e.prediction[0]) == pytest.approx(at_x, abs=rounding), f"seed {seed}"
+
+
+@FAR
+def test_wide_support() -> None:
+    for seed in range(8):
+        check_wide_support(seed)
+
+
+@FAR
+@pytest.mark.filterwarnings("ignore:.*did not converge:gplens.ConvergenceWarning")
+@pytest.mark.slow
+def test_wide_support_with_seeds_that_move() -> None:
+    start = fresh_seed()
+    for i in range(200):
+        check_wide_support(start + i)
+
+
+@FAR
+@pytest.mark.filterwarnings("ignore:.*did not converge:gplens.ConvergenceWarning")
+@pytest.mark.parametrize("length", [1e3, 2e4, 1e5, 1e7, 1e8])
+def test_paths_that_pass_the_data_on_their_way(length: float) -> None:
+    """m is zero at both ends. Beyond 24,000 lengthscales all nodes may miss the data: the path has not converged."""
+    rng = np.random.default_rng(2)
+    Z, beta, angle = rng.uniform(0, SPREAD, (5, 2)), rng.normal(size=5), rng.uniform(0, np.pi)
+    middle, direction = rng.uniform(1, 3, 2), length * np.array([np.cos(angle), np.sin(angle)])
+    x0 = middle - 0.4 * direction
+    gp = gplens.Posterior.from_arrays(gplens.kernels.RBF(torch.ones(2, dtype=torch.float64)), Z, beta, np.zeros((5, 5)))
+    e = gplens.explain(gp, (x0 + direction)[None], baseline=x0, target=Latent())
+    assert e.error is not None
+    assert e.converged is not None
+    assert bool(e.converged[0]) == (length < 24_000)
+    miss = np.abs(e.values[0].numpy() - closed_form(Z, beta, x0, x0 + direction))
+    limit = e.error[0].numpy() + 1e-15 * length * np.abs(beta).sum()
+    assert not bool(e.converged[0]) or (miss <= limit).all(), f"{miss}, {e.error[0].tolist()}"

@@ -48,7 +48,7 @@ class Oracle:
             long = (change > 0.5) & (np.minimum(np.abs(u[1:]), np.abs(u[:-1])) < 12 + change)
             if not long.any():
                 break
-            edges = np.sort(np.concatenate([edges, (edges[1:] + edges[:-1])[long] / 2]))
+            edges = np.sort(np.concatenate([edges, (edges[1:] + edges[:-1])[long] / 2])).astype(np.longdouble)
         width = np.diff(edges)
         t = (edges[:-1, None] + width[:, None] * (NODES + 0.5)).ravel()
         return ((width[:, None] * WEIGHTS).ravel() @ self.argument_and_slopes(t)[1]).astype(np.float64)

@@ -10,10 +10,11 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gplens.adapters.entries import Entries, of_objects, of_series
+from gplens.adapters.entries import Entries
 from gplens.adapters.hosts import importing_host
 from gplens.adapters.labels import EntryTexts
 from gplens.adapters.tables import Table, frame_of, read_table, row_names_of
+from gplens.adapters.typed_columns import of_objects, of_series
 
 
 @final

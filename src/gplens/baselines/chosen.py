@@ -58,6 +58,9 @@ class Nearest(Tabular):
         unlike: in place of `where`, a label for each explained input, or one label for all: rows with this label
             are left out.
 
+    Raises:
+        ValueError: if not exactly one of `where` and `unlike` is given, or no row is left to choose from.
+
     Example:
         >>> low = gplens.baselines.Nearest(X, y, where=lambda y: y < 1.5)
         >>> gplens.explain(gp, X[3:4], baseline=low, likelihood=gplens.links.Identity()).baseline.tolist()
@@ -98,6 +101,9 @@ class Incumbent(Tabular):
         X: the table of what was tried.
         y: the outcome of each row.
         minimize: whether the smallest outcome is the best.
+
+    Raises:
+        ValueError: if X and y have different numbers of rows, or an outcome is not a finite number.
 
     Example:
         >>> best = gplens.baselines.Incumbent(X, y)

@@ -31,6 +31,9 @@ TARGETS: dict[str, Callable[[], Target]] = {
 class Options:
     """The options of a batch explanation.
 
+    Raises:
+        ValueError: if a text is not the name of a baseline or of a target.
+
     Example:
         >>> options = gplens.batch.Options(baseline="mean", uncertainty=True, keep=("id",))
         >>> options.target

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow
 from pyarrow import types
 
+from gplens.adapters.date_texts import OFFSETS
 from gplens.adapters.entries import FAMILIES
 from gplens.columns.category import CategoryColumn
 from gplens.columns.column_plan import ColumnPlan
@@ -23,7 +24,7 @@ OF_FAMILY = {
 
 def types_of(plan: ColumnPlan) -> Mapping[str, Any]:
     """The types of the columns of a CSV file; those that are not named are inferred."""
-    families = {column.name: _family(column) for column in plan.columns}
+    families = {column.name: "text" if _written(column) else _family(column) for column in plan.columns}
     return {name: OF_FAMILY[family] for name, family in families.items() if family in OF_FAMILY}
 
 
@@ -40,6 +41,11 @@ def check_types(plan: ColumnPlan, piece: pyarrow.Table, first: int) -> None:
                     f"expected {FAMILIES[_family(column) or 'number']} in column {column.name!r}, got text, the first "
                     f"{values[row].as_py()!r} in row {first + row} (the first row is 0); correct it."
                 )
+
+
+def _written(column: Any) -> bool:
+    """Whether the training table had dates as texts that Arrow would not read, or on another clock."""
+    return isinstance(column, ScalarColumn) and (column.layout is not None or column.zone == OFFSETS)
 
 
 def _family(column: Any) -> str | None:

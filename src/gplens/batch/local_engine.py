@@ -100,7 +100,11 @@ def explain_file(
     check_names(explainer.layout.features, source.names)
     parts.begin(_manifest(explainer, source, rows))
     with parts.alone():
-        counts = _explain_pieces(explainer, source, parts, rows, advance)
+        try:
+            counts = _explain_pieces(explainer, source, parts, rows, advance)
+        except Exception:
+            parts.remove_if_empty()
+            raise
         if counts.rows == 0:
             parts.remove()
             raise ValueError(f"expected {data} with at least one row, got none.")

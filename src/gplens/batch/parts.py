@@ -83,6 +83,11 @@ class Parts:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def remove_if_empty(self) -> None:
+        """Remove the folder unless it has a finished part, so that a line that never worked is typed anew as it is."""
+        if all(record.name == MANIFEST for record in self.folder.glob("*.json")):
+            self.remove()
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Lock the folder, so that no second run works in it at the same time.

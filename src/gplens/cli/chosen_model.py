@@ -36,33 +36,53 @@ class Chosen:
 
         names = [name for name in table.column_names if name != self.target]
         kinds = columns_of(self.columns, names)
-        _check_numbers(table, [name for name in names if name not in kinds])
         choice = choose(table[self.target])
-        if self.likelihood is not None and self.likelihood not in SCORES:
-            raise ValueError(f"expected a likelihood of {list(SCORES)}, got {self.likelihood!r}.")
         chosen = self.likelihood or choice.likelihood
+        self._check_target(table[self.target], chosen)
         if self.likelihood is None:
             say(f"likelihood: {chosen}, because {choice.reason}; --likelihood decides otherwise.")
         size = {} if self.inducing_points is None else {"inducing_points": self.inducing_points}
         return _estimator(chosen, columns=kinds or None, random_state=self.seed, **size), SCORES[chosen]
 
+    def check_numbers(self, table: Any) -> None:
+        """Refuse a text in a column of numbers, with its row. The table has all rows of the file."""
+        kinds = columns_of(self.columns, [name for name in table.column_names if name != self.target])
+        for name in table.column_names:
+            if name == self.target and self.likelihood != "classes":
+                share = MOSTLY if self.likelihood is None else 0.0
+                _check_column(table[name], name, share, "--likelihood classes")
+            elif name != self.target and name not in kinds:
+                _check_column(table[name], name, MOSTLY, f"--columns {name}=category")
 
-def _check_numbers(table: Any, names: list[str]) -> None:
-    """Refuse a text in a column of numbers, with its row."""
+    def _check_target(self, entries: Any, chosen: str) -> None:
+        """Refuse one class, and texts that hardly repeat unless the line says that they are classes."""
+        different, rows = len(entries.unique()), len(entries)
+        if chosen == "classes" and different < 2:
+            raise ValueError(
+                f"expected two or more different entries in the target {self.target!r}, got {entries[0].as_py()!r} in "
+                f"all {rows:,} rows; choose another --target."
+            )
+        if chosen == "classes" and self.likelihood is None and 2 * different > rows:
+            raise ValueError(
+                f"expected a target with repeated entries, or numbers, got {different:,} different texts in the "
+                f"{rows:,} rows of {self.target!r}; choose another --target, or add --likelihood classes."
+            )
+
+
+def _check_column(entries: Any, name: str, mostly: float, remedy: str) -> None:
+    """Refuse a text in a column at least this share of which are numbers."""
     from pyarrow import types
 
-    for name in names:
-        if not types.is_string(table[name].type):
-            continue
-        entries = [(row, text) for row, text in enumerate(table[name].to_pylist()) if text is not None]
-        texts = [(row, text) for row, text in entries if not _is_number(text)]
-        if texts and len(texts) <= (1 - MOSTLY) * len(entries):
-            row, text = texts[0]
-            raise ValueError(
-                f"expected numbers in column {name!r}, as in {len(entries) - len(texts):,} of its {len(entries):,} "
-                f"entries, got {text!r} in row {row} (the first row is 0); correct it, or add --columns "
-                f"{name}=category."
-            )
+    if not types.is_string(entries.type):
+        return
+    given = [(row, text) for row, text in enumerate(entries.to_pylist()) if text is not None]
+    texts = [(row, text) for row, text in given if not _is_number(text)]
+    if texts and len(texts) <= (1 - mostly) * len(given):
+        row, text = texts[0]
+        raise ValueError(
+            f"expected numbers in column {name!r}, as in {len(given) - len(texts):,} of its {len(given):,} entries, "
+            f"got {text!r} in row {row} (the first row is 0); correct it, or add {remedy}."
+        )
 
 
 def _is_number(text: str) -> bool:

@@ -35,6 +35,11 @@ def show_table(title: str, header: tuple[str, ...], rows: list[tuple[str, ...]])
     Console(highlight=False).print(table)
 
 
+def rounded(rate: float) -> str:
+    """A rate with two digits or more."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
 @final
 class Rows:
     """Progress in rows: a bar with rows per second on a terminal, else a line every few seconds."""
@@ -53,7 +58,7 @@ class Rows:
         """Count further finished rows, of this run or of an earlier one."""
         self.done += count
         self.fresh += 0 if resumed else count
-        rate = f"{self.rate:,.0f} rows/s" if self.fresh else ""
+        rate = f"{rounded(self.rate)} rows/s" if self.fresh else ""
         self.progress.update(self.task, completed=self.done, total=max(self.total, self.done), rate=rate)
         if not self.progress.console.is_terminal and monotonic() - self.said > PAUSE:
             self.said = monotonic()

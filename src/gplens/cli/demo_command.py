@@ -33,7 +33,7 @@ def add(app: typer.Typer) -> None:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the pictures, the model and the table.")] = FOLDER,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for all that is written.")] = FOLDER,
 ) -> None:
     """Fit a model to a year of bike rentals, explain three contrasting hours, draw them, and write a page.
 

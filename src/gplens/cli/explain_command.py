@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, final
 
 import typer
 
-from gplens.cli.console import progress_in_rows, say
+from gplens.cli.console import progress_in_rows, rounded, say
 from gplens.cli.interruption import InterruptedRunError, sentence
+from gplens.cli.shared_arguments import FLAG, BaselineName, CPUs, EngineName, TargetName, named_baseline
 
 if TYPE_CHECKING:
     from gplens.batch import Options
@@ -26,8 +27,6 @@ EPILOG = """Examples:
 
 A run that was stopped goes on with the same line and `--resume`.
 """
-BASELINE = "mean, zeros, background, or row:NUMBER for a row of DATA, the first being 0."
-TARGET = "response, latent, epistemic, predictive, or exceeds:THRESHOLD."
 
 
 def add(app: typer.Typer) -> None:
@@ -36,37 +35,50 @@ def add(app: typer.Typer) -> None:
 
 
 def explain(
-    model: Annotated[str, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Folder that `gplens fit` or save() of an estimator wrote.")
+    ],
     data: Annotated[
         str,
         typer.Argument(
-            help="CSV or Parquet file with the columns of the model; or a folder, pattern or URL of Parquet."
+            metavar="DATA",
+            help="CSV or Parquet file with the columns of the model; or a folder, pattern or URL of Parquet.",
         ),
     ],
-    out: Annotated[str, typer.Option(help="File of attributions to write, .parquet or .csv; a folder for many files.")],
-    baseline: Annotated[str, typer.Option(help=f"What attributions are relative to: {BASELINE}")] = "mean",
-    target: Annotated[str, typer.Option(help=f"What is explained: {TARGET}")] = "response",
+    out: Annotated[
+        str,
+        typer.Option(metavar="OUT", help="File of attributions to write, .parquet or .csv; a folder for many files."),
+    ],
+    baseline: BaselineName = "mean",
+    target: TargetName = "response",
     outputs: Annotated[
-        str | None, typer.Option(help="Classes to explain, separated by commas; all if left out.")
+        str | None, typer.Option(metavar="CLASSES", help="Classes to explain, separated by commas; all if left out.")
     ] = None,
     uncertainty: Annotated[
-        bool, typer.Option("--uncertainty", help="Add the standard deviation of every attribution.")
+        bool, typer.Option("--uncertainty", metavar=FLAG, help="Add the standard deviation of every attribution.")
     ] = False,
     tolerance: Annotated[
-        float | None, typer.Option(help="Relative error of the attributions; 1e-6 if left out.")
+        float | None, typer.Option(metavar="NUMBER", help="Relative error of the attributions; 1e-6 if left out.")
     ] = None,
     keep: Annotated[
-        str | None, typer.Option(help="Columns of DATA to copy to the output, separated by commas.")
+        str | None, typer.Option(metavar="COLUMNS", help="Columns of DATA to copy to the output, separated by commas.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="Explain the first rows only.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
-    engine: Annotated[str, typer.Option(help="local, or ray for a cluster.")] = "local",
+    rows: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Explain the first rows only.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", metavar=FLAG, help="Go on with a run that was stopped.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar=FLAG, help="Replace an output that exists.")
+    ] = False,
+    engine: Annotated[EngineName, typer.Option(help="This machine, or a cluster of Ray.")] = EngineName.local,
     address: Annotated[
-        str | None, typer.Option(help="Ray cluster: auto, HOST:PORT, ray://HOST:PORT; this machine if left out.")
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Ray cluster: auto, HOST:PORT, ray://HOST:PORT; this machine if left out."
+        ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Workers of Ray; one for each CPU if left out.")] = None,
-    cpus: Annotated[int, typer.Option(min=1, help="CPUs, and so threads, of each worker of Ray.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=1, help="Workers of Ray; one for each CPU if left out.")
+    ] = None,
+    cpus: CPUs = 1,
 ) -> None:
     """Explain every row of DATA with MODEL, and write one row of attributions for each.
 
@@ -134,7 +146,7 @@ def _explain_one(model: Path, data: Path, out: Path, wanted: Wanted, *, resume: 
                 raise
             remedy = f"Finished pieces are kept in {parts_folder(out)}; add --resume to go on with them."
             raise OSError(f"{sentence(cause)}. {remedy}") from cause
-    say(f"{out}: {outcome.rows:,} rows, {progress.rate:,.0f} rows per second")
+    say(f"{out}: {outcome.rows:,} rows, {rounded(progress.rate)} rows per second")
     say_counts(outcome)
 
 
@@ -151,22 +163,6 @@ def say_counts(outcome: Any) -> None:
 def split(names: str | None) -> tuple[str, ...] | None:
     """Names that are separated by commas."""
     return None if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
-
-
-def named_baseline(name: str, model: Path, data: Path) -> Any:
-    """A name as it is, and row:17 as the row of the data with this number."""
-    kind, _, number = name.partition(":")
-    if kind != "row":
-        return name
-    if not number.isdigit():
-        raise ValueError(f"expected the number of a row, such as row:17, got {name!r}.")
-    from gplens.batch.column_types import types_of
-    from gplens.batch.explainer import check_names
-    from gplens.batch.sources import Source, row_of
-    from gplens.estimators import load
-
-    plan, source = load(model).columns_, Source(data)
-    return row_of(source, int(number), check_names(plan.names, source.names), types_of(plan))
 
 
 def stopped(done: int, arguments: Sequence[str], out: str, wanted: Wanted, *further: str) -> str:

@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gplens.cli.console import progress_in_rows, say
+from gplens.cli.console import progress_in_rows, rounded, say
 from gplens.cli.explain_command import Wanted, say_counts, stopped
 from gplens.cli.interruption import InterruptedRunError
 
 if TYPE_CHECKING:
     from gplens.scale import Engine, WorkList
 
-ENGINES = ("local", "ray")
 FILES = (".csv", ".parquet", ".pq")
 
 
@@ -29,8 +28,6 @@ def chosen_engine(name: str, *, address: str | None, workers: int | None, cpus: 
     """The engine of a name, after a check that its options are those of Ray."""
     from gplens.scale import Local, Ray
 
-    if name not in ENGINES:
-        raise ValueError(f"expected an engine of {list(ENGINES)}, got {name!r}.")
     if name == "ray":
         return Ray(address, workers, cpus)
     if address is not None or workers is not None or cpus != 1:
@@ -65,7 +62,7 @@ def explain_folder(
         except KeyboardInterrupt:
             words = _words(engine)
             raise InterruptedRunError(stopped(progress.done, [model, data], out, wanted, *words)) from None
-    say(f"{out}: {outcome.rows:,} rows in {outcome.parts:,} parts, {outcome.rate:,.0f} rows per second")
+    say(f"{out}: {outcome.rows:,} rows in {outcome.parts:,} parts, {rounded(outcome.rate)} rows per second")
     say_counts(outcome)
 
 

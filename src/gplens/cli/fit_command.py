@@ -9,6 +9,7 @@ import typer
 from gplens.cli.chosen_model import Chosen
 from gplens.cli.console import remark, say
 from gplens.cli.interruption import interruptible, sentence
+from gplens.cli.shared_arguments import FLAG, CPUs, EngineName, Likelihood
 
 EPILOG = """Examples:
 
@@ -30,34 +31,45 @@ def add(app: typer.Typer) -> None:
 
 def fit(
     data: Annotated[
-        str, typer.Argument(help="CSV or Parquet file; with --engine ray also a folder, pattern or URL of Parquet.")
+        str,
+        typer.Argument(
+            metavar="DATA", help="CSV or Parquet file; with --engine ray also a folder, pattern or URL of Parquet."
+        ),
     ],
-    target: Annotated[str, typer.Option(help="The column to predict.")],
-    out: Annotated[Path, typer.Option(help="Folder for the model.")],
-    likelihood: Annotated[
-        str | None, typer.Option(help="gaussian, counts or classes; chosen from the target if left out.")
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the model.")],
+    likelihood: Annotated[Likelihood | None, typer.Option(help="Chosen from the target if left out.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=KIND", help=f"What a column is, may be repeated. Kinds: {KINDS}."),
     ] = None,
-    columns: Annotated[list[str] | None, typer.Option(help=f"COLUMN=KIND, may be repeated: {KINDS}.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be repeated.")
+    ] = None,
     holdout: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of the rows that is held out for the score.")
+        float, typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Rows that are held out for the score.")
     ] = 0.2,
     inducing_points: Annotated[
-        int | None, typer.Option(min=1, help="Size of a sparse model; that of the estimator if left out.")
+        int | None, typer.Option(metavar="NUMBER", min=1, help="Size of a sparse model; the estimator's if left out.")
     ] = None,
-    budget: Annotated[float | None, typer.Option(min=0.0, help="Seconds that the fit may take.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model of an earlier fit.")] = False,
+    budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0.0, help="Seconds that the fit may take.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Seed of the split and of the fit.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar=FLAG, help="Replace the model of an earlier fit.")
+    ] = False,
     engine: Annotated[
-        str, typer.Option(help="local, or ray for a cluster, whose workers train one sparse model.")
-    ] = "local",
+        EngineName, typer.Option(help="This machine, or a cluster of Ray, whose workers train one sparse model.")
+    ] = EngineName.local,
     address: Annotated[
-        str | None, typer.Option(help="Ray cluster: auto or HOST:PORT; this machine if left out.")
+        str | None, typer.Option(metavar="ADDRESS", help="Ray cluster: auto or HOST:PORT; this machine if left out.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Workers of Ray; 2 if left out.")] = None,
-    cpus: Annotated[int, typer.Option(min=1, help="CPUs, and so threads, of each worker of Ray.")] = 1,
+    workers: Annotated[int | None, typer.Option(metavar="NUMBER", min=1, help="Workers of Ray; 2 if left out.")] = None,
+    cpus: CPUs = 1,
     checkpoint: Annotated[
-        str | None, typer.Option(help="Folder or URL for checkpoints of Ray's workers; OUT.training if left out.")
+        str | None,
+        typer.Option(metavar="PLACE", help="Folder or URL for checkpoints of Ray's workers; OUT.training if left out."),
     ] = None,
 ) -> None:
     """Fit a Gaussian process to the columns of DATA and save it.
@@ -86,7 +98,9 @@ def _fit_one(data: Path, out: Path, model: Chosen, *, holdout: float, budget: fl
 
     source = Source(data)
     names = model.features(source.names)
-    table = _with_target(source.whole().select([*names, model.target]), model.target)
+    whole = source.whole().select([*names, model.target])
+    model.check_numbers(whole)
+    table = _with_target(whole, model.target)
     estimator, score_name = model.estimator(table)
     train, test = _split(table, holdout, model.seed)
     remark(f"fitting {type(estimator).__name__} to {train.num_rows:,} rows and {len(names)} columns ...")

@@ -10,6 +10,8 @@ FEW = 10
 """The most different whole numbers that are taken for labels."""
 REPEATS = 5
 """The smallest average number of rows for each label."""
+AMOUNTS = 1000
+"""Whole numbers none of which is smaller are amounts, such as prices, rather than counts."""
 SCORES = {
     "gaussian": "R2, 1 is perfect, 0 is the mean of the target",
     "counts": "fraction of the Poisson deviance explained, 1 is perfect, 0 is the mean of the target",
@@ -28,8 +30,8 @@ class Choice(NamedTuple):
 def choose(target: pyarrow.ChunkedArray) -> Choice:
     """The likelihood for a target without missing entries.
 
-    Texts, booleans and few whole numbers are classes, other whole numbers of zero or more are counts, the rest is
-    Gaussian.
+    Texts, booleans and few whole numbers are classes, other whole numbers of zero or more are counts if some are small,
+    the rest is Gaussian.
     """
     kind = target.type
     if types.is_boolean(kind):
@@ -43,6 +45,8 @@ def choose(target: pyarrow.ChunkedArray) -> Choice:
     if different <= 2 or (different <= FEW and different * REPEATS <= rows):
         return Choice("classes", f"it has {different} different whole numbers in {rows:,} rows")
     low, high = numbers.min(), numbers.max()
+    if low >= AMOUNTS:
+        return Choice("gaussian", f"it has amounts, whole numbers from {low:g} to {high:g}")
     if low >= 0:
         return Choice("counts", f"it has whole numbers from {low:g} to {high:g}")
     return Choice("gaussian", f"it has numbers below zero, from {low:g}")

@@ -43,6 +43,7 @@ def application() -> Any:
         reproduce,
         verify_command,
     )
+    from gplens.cli.shared_arguments import FLAG
 
     app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
@@ -53,8 +54,12 @@ def application() -> Any:
         return asked
 
     def options(
-        version: bool = typer.Option(False, "--version", callback=version, is_eager=True, help="Print the version."),
-        debug: bool = typer.Option(False, "--debug", help="Print a traceback with an error; anywhere in the line."),
+        version: bool = typer.Option(
+            False, "--version", metavar=FLAG, callback=version, is_eager=True, help="Print the version."
+        ),
+        debug: bool = typer.Option(
+            False, "--debug", metavar=FLAG, help="Print a traceback with an error; anywhere in the line."
+        ),
     ) -> None:
         pass
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from gplens.cli.console import say
-from gplens.cli.explain_command import BASELINE, named_baseline
 from gplens.cli.interruption import interruptible
+from gplens.cli.shared_arguments import BASELINE, FLAG, DataFile, ModelFolder, named_baseline
 
 EPILOG = """Examples:
 
@@ -25,19 +25,23 @@ def add(app: typer.Typer) -> None:
 
 
 def page(
-    model: Annotated[Path, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns of the model.")],
-    out: Annotated[Path, typer.Option(help="Page to write: .html.")],
+    model: ModelFolder,
+    data: DataFile,
+    out: Annotated[Path, typer.Option(metavar="PAGE", help="Page to write: .html.")],
     observed: Annotated[
-        str | None, typer.Option(help="Column of DATA with what was observed, to sort rows by their errors.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of DATA with what was observed, to sort rows by their errors."),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="The most rows of the report.")] = 200,
+    rows: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="The most rows of the report.")] = 200,
     baseline: Annotated[
-        str | None, typer.Option(help=f"What attributions are relative to: {BASELINE} A typical row if left out.")
+        str | None,
+        typer.Option(
+            metavar="BASELINE", help=f"What attributions are relative to: {BASELINE} A typical row if left out."
+        ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    uncertainty: Annotated[bool, typer.Option(help="Compute the error bars of the report.")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a page that exists.")] = False,
+    title: Annotated[str | None, typer.Option(metavar="TITLE", help="Title of the page.")] = None,
+    uncertainty: Annotated[bool, typer.Option(metavar=FLAG, help="Compute the error bars of the report.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", metavar=FLAG, help="Replace a page that exists.")] = False,
 ) -> None:
     """Write one file that opens in any browser, without a server or a network: a report, and sliders that answer."""
     from gplens import Diagonal

@@ -1,14 +1,14 @@
 """`gplens plot MODEL DATA --out PICTURE`, or `gplens plot ATTRIBUTIONS`: a picture of one row, or of many."""
 
-from enum import StrEnum
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from gplens.cli.console import say
-from gplens.cli.explain_command import BASELINE, TARGET, named_baseline
 from gplens.cli.interruption import interruptible
+from gplens.cli.shared_arguments import FLAG, BaselineName, Kind, TargetName, named_baseline
 
 EPILOG = """Examples:
 
@@ -27,19 +27,6 @@ ONE_ROW = ("waterfall", "path", "uncertainty")
 NEED_MODEL = ("path", "ablation", "uncertainty")
 
 
-class Kind(StrEnum):
-    """The plots of gplens.plots that need no picture of pixels."""
-
-    auto = "auto"
-    waterfall = "waterfall"
-    bar = "bar"
-    beeswarm = "beeswarm"
-    scatter = "scatter"
-    path = "path"
-    ablation = "ablation"
-    uncertainty = "uncertainty"
-
-
 def add(app: typer.Typer) -> None:
     """Add the command."""
     app.command("plot", epilog=EPILOG)(interruptible(plot))
@@ -47,28 +34,40 @@ def add(app: typer.Typer) -> None:
 
 def plot(
     model: Annotated[
-        Path, typer.Argument(help="Folder of a model, or a file of attributions that `gplens explain` wrote.")
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Folder of a model, or a file of attributions that `gplens explain` wrote."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help=f"Picture to write: {', '.join(ENDINGS)}.")],
+    out: Annotated[Path, typer.Option(metavar="PICTURE", help=f"Picture to write: {', '.join(ENDINGS)}.")],
     data: Annotated[
         Path | None,
-        typer.Argument(help="CSV or Parquet file with the columns of the model."),
+        typer.Argument(metavar="DATA", help="CSV or Parquet file with the columns of the model."),
     ] = None,
     kind: Annotated[
-        Kind, typer.Option(help="auto is a waterfall of one row and a beeswarm or bars of many.")
+        Kind,
+        typer.Option(
+            metavar="KIND", help=f"{', '.join(Kind)}; auto is a waterfall of one row, a beeswarm or bars of many."
+        ),
     ] = Kind.auto,
-    row: Annotated[int | None, typer.Option(min=0, help="The row of DATA, the first being 0.")] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many rows, evenly spaced, where no row is given.")] = 200,
-    baseline: Annotated[str, typer.Option(help=f"What attributions are relative to: {BASELINE}")] = "mean",
-    target: Annotated[str, typer.Option(help=f"What is explained: {TARGET}")] = "response",
-    output: Annotated[str | None, typer.Option(help="The class, for a model of several.")] = None,
-    feature: Annotated[str | None, typer.Option(help="With --kind scatter: the feature.")] = None,
-    colour_by: Annotated[
-        str | None, typer.Option(help="With --kind scatter: the feature that colours the marks.")
+    row: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="The row of DATA, the first being 0.")
     ] = None,
-    unit: Annotated[str, typer.Option(help="Unit of the prediction, for the axis.")] = "",
-    uncertainty: Annotated[bool, typer.Option(help="Draw error bars.")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that exists.")] = False,
+    rows: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="How many rows, evenly spaced, where no row is given.")
+    ] = 200,
+    baseline: BaselineName = "mean",
+    target: TargetName = "response",
+    output: Annotated[str | None, typer.Option(metavar="CLASS", help="The class, for a model of several.")] = None,
+    feature: Annotated[str | None, typer.Option(metavar="COLUMN", help="With --kind scatter: the feature.")] = None,
+    colour_by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --kind scatter: the feature that colours the marks.")
+    ] = None,
+    unit: Annotated[str, typer.Option(metavar="UNIT", help="Unit of the prediction, for the axis.")] = "",
+    uncertainty: Annotated[bool, typer.Option(metavar=FLAG, help="Draw error bars.")] = True,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar=FLAG, help="Replace a picture that exists.")
+    ] = False,
 ) -> None:
     """Draw attributions with their error bars, as gplens.plots does."""
     check_picture(out, overwrite=overwrite)
@@ -87,9 +86,12 @@ def plot(
             chosen, model, data, row, rows, baseline, target, output, uncertainty=uncertainty
         )
     axes = _drawn(chosen, explanation, explained, feature, colour_by, unit, target)
+    from gplens.explanation.storage import write
     from gplens.plots.canvas import root_figure
 
-    root_figure(axes).savefig(out, dpi=150)
+    picture = BytesIO()
+    root_figure(axes).savefig(picture, format=out.suffix[1:].lower(), dpi=150)
+    write(out, picture.getvalue())
     say(f"{out}")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from gplens.adapters.hosts import Extra
 from gplens.cli.interruption import interruptible
+from gplens.cli.shared_arguments import FLAG
 
 EXPERIMENTS = {
     "table": "completeness gaps on synthetic data (Figure 1)",
@@ -44,15 +45,22 @@ def add(app: typer.Typer) -> None:
 
 
 def reproduce(
-    experiment: Annotated[Experiment, typer.Argument(help="The experiment.", show_choices=True)],
+    experiment: Annotated[Experiment, typer.Argument(metavar="EXPERIMENT", help="What to run; see below.")],
     output: Annotated[
         Path | None, typer.Option(help="Folder to write; reproduced/EXPERIMENT if left out.", metavar="FOLDER")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of an earlier run.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of data, fits and orders.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Run a small version, whose fits are poor.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", metavar=FLAG, help="Replace the folder of an earlier run.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Seed of data, fits and orders.")] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", metavar=FLAG, help="Run a small version, whose fits are poor.")
+    ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=2, help="With `all`: experiments with images that run at the same time.")
+        int | None,
+        typer.Option(
+            metavar="NUMBER", min=1, max=2, help="With `all`: experiments with images that run at the same time."
+        ),
     ] = None,
 ) -> None:
     """Run an experiment of the paper and write a folder of results."""

@@ -1,13 +1,12 @@
 """`gplens verify MODEL DATA`: is the explanation of this model right?"""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gplens.cli.console import show_table
-from gplens.cli.explain_command import BASELINE, named_baseline
 from gplens.cli.interruption import interruptible
+from gplens.cli.shared_arguments import BaselineName, DataFile, ModelFolder, named_baseline
 
 EPILOG = """Examples:
 
@@ -25,12 +24,14 @@ def add(app: typer.Typer) -> None:
 
 
 def verify(
-    model: Annotated[Path, typer.Argument(help="Folder that `gplens fit` or save() of an estimator wrote.")],
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns of the model.")],
-    baseline: Annotated[str, typer.Option(help=f"What attributions are relative to: {BASELINE}")] = "mean",
-    rows: Annotated[int, typer.Option(min=1, help="How many rows of DATA, evenly spaced.")] = 4,
-    draws: Annotated[int, typer.Option(min=100, help="Draws of the model's latent functions.")] = 4000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    model: ModelFolder,
+    data: DataFile,
+    baseline: BaselineName = "mean",
+    rows: Annotated[int, typer.Option(metavar="NUMBER", min=1, help="How many rows of DATA, evenly spaced.")] = 4,
+    draws: Annotated[
+        int, typer.Option(metavar="NUMBER", min=100, help="Draws of the model's latent functions.")
+    ] = 4000,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Seed of the draws.")] = 0,
 ) -> None:
     """Check explanations of MODEL by means that share nothing with their computation.
 

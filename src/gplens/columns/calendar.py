@@ -46,6 +46,9 @@ class DateTime(Scalar):
 
     Datetimes count on the clock of their time zone.
 
+    Raises:
+        ValueError: if a part is not one of the four.
+
     Example:
         >>> gplens.columns.DateTime(parts=None)
         DateTime(parts=None)

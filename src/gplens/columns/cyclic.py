@@ -32,6 +32,9 @@ def turns_of(values: Numbers) -> Numbers:
 class Cyclic(Scalar):
     """(cos, sin) of 2 pi x / period: 23 h is as near to 0 h as 1 h is.
 
+    Raises:
+        ValueError: if the period is not a finite number above zero.
+
     Example:
         >>> gplens.columns.Cyclic(24)
         Cyclic(period=24)

@@ -43,6 +43,9 @@ class Number(Scalar):
 class Log(Scalar):
     """log(x + plus), for numbers above -plus that spread over orders of magnitude: prices, areas, counts.
 
+    Raises:
+        ValueError: if `plus` is not a finite number.
+
     Example:
         >>> gplens.columns.Log(plus=1.0)
         Log(plus=1.0)

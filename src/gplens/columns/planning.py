@@ -1,11 +1,8 @@
 """From a training table and a user's wishes to a plan, and plans as JSON."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
-
-import numpy as np
 
 from gplens.adapters.encoders import RawTable
 from gplens.adapters.entries import Entries
@@ -14,6 +11,7 @@ from gplens.columns.calendar import DateTime
 from gplens.columns.category import Category, CategoryColumn, Drop, DroppedColumn
 from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.cyclic import Cyclic, Time
+from gplens.columns.doubts import check_texts
 from gplens.columns.kind import Column, Kind
 from gplens.columns.number import Boolean, Log, Number
 from gplens.columns.scalar import ScalarColumn
@@ -32,8 +30,6 @@ DEFAULTS: dict[str, Kind] = {
     "time": Time(),
 }
 """The kind of a column by what its entries are."""
-MANY = 50
-"""A column of texts with more categories than this, and than half of the rows, is taken for names or free text."""
 
 
 def plan_columns(raw: RawTable, columns: Any) -> ColumnPlan:
@@ -44,31 +40,41 @@ def plan_columns(raw: RawTable, columns: Any) -> ColumnPlan:
             has no default.
     """
     chosen = _chosen(raw, columns)
-    plan = ColumnPlan(tuple(_fitted(entries, chosen.get(entries.name)) for entries in raw.columns), bool(raw.names))
+    read = [_read(entries, chosen.get(entries.name)) for entries in raw.columns]
+    check_texts([entries for entries in read if entries.family == "text" and entries.name not in chosen])
+    plan = ColumnPlan(tuple(_fitted(entries, chosen.get(entries.name)) for entries in read), bool(raw.names))
     if not plan.inputs:
         raise ValueError(f"expected at least one column that says something, got {raw.rows} rows with {plan!r}")
     return plan
 
 
+def _read(entries: Entries, kind: Kind | None) -> Entries:
+    """Texts that are dates as dates, unless the user chose something else for them."""
+    return _as_dates(entries) if kind is None or isinstance(kind, DateTime) else entries
+
+
 def _fitted(entries: Entries, kind: Kind | None) -> Column:
-    if kind is None or not isinstance(kind, Drop):
-        if bool(entries.missing.all()):
-            return DroppedColumn(entries.name, "no entries")
-        if (kind is None or isinstance(kind, DateTime)) and (dates := entries.dates()) is not None:
-            entries = dates
-        if kind is None and entries.family == "text":
-            _check_categories(entries)
+    if not isinstance(kind, Drop) and bool(entries.missing.all()):
+        return DroppedColumn(entries.name, "no entries")
     return (kind or DEFAULTS[entries.family]).fit(entries)
 
 
-def _check_categories(entries: Entries) -> None:
-    count, rows = len(set(entries.values) - {None}), len(entries.values)
-    if count > MANY and 2 * count > rows:
+def _as_dates(entries: Entries) -> Entries:
+    """Texts that all are dates as dates; other entries as they are."""
+    layouts = entries.layouts()
+    if not layouts:
+        return entries
+    if len(layouts) > 1:
+        name = entries.name
         raise ValueError(
-            f"expected categories in column {entries.name!r}, got {count} different texts in {rows} rows, the first "
-            f"{entries.shown(0)!r}: names or free text say nothing about other rows. Leave the column out with "
-            f"columns={{{entries.name!r}: Drop()}}, or insist with Category()."
+            f"expected dates whose day and month differ in their order in column {name!r}, got texts such as "
+            f"{entries.shown(int((~entries.missing).argmax()))!r}, which can be {' or '.join(layouts)} in all "
+            f"{len(entries.values)} rows; convert them, with pandas by "
+            f"frame[{name!r}] = pandas.to_datetime(frame[{name!r}], dayfirst=True) or dayfirst=False."
         )
+    dates = entries.dates(layouts[0])
+    assert dates is not None
+    return dates
 
 
 def _chosen(raw: RawTable, columns: Any) -> dict[str, Kind]:
@@ -89,28 +95,6 @@ def _chosen(raw: RawTable, columns: Any) -> dict[str, Kind]:
             raise TypeError(f"expected a kind of gplens.columns for column {key!r}, got {kind!r}; {hint}.")
         chosen[name] = kind
     return chosen
-
-
-def warn_of_constants(plan: ColumnPlan, raw: RawTable) -> None:
-    """Say which named columns have one value, or none, and so say nothing."""
-    if raw.names is None:
-        return
-    constant = [
-        entries.name
-        for entries, column in zip(raw.columns, plan.columns, strict=True)
-        if not (isinstance(column, DroppedColumn) and column.reason == "left out") and _is_constant(entries)
-    ]
-    if constant:
-        warnings.warn(
-            f"{len(constant)} of {len(raw.columns)} columns have one value in all {raw.rows} rows and say nothing: "
-            f"{', '.join(map(repr, constant))}.",
-            stacklevel=4,
-        )
-
-
-def _is_constant(entries: Entries) -> bool:
-    present = entries.values[~entries.missing]
-    return len(present) == 0 or (len(present) == len(entries.values) and bool(np.all(present == present[0])))
 
 
 def to_json(thing: Any) -> Any:

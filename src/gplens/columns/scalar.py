@@ -62,7 +62,8 @@ class Scalar(Kind):
         self.check_family(entries)
         present = entries.values[~entries.missing]
         median = float(np.median(present))
-        column = ScalarColumn(entries.name, self.resolved(present), entries.family, entries.zone, median)
+        kind, layout = self.resolved(present), entries.layout
+        column = ScalarColumn(entries.name, kind, entries.family, entries.zone, median, layout)
         column.checked(entries)
         return column if bool(entries.missing.any()) else replace(column, fill=None)
 
@@ -79,6 +80,8 @@ class ScalarColumn(Column):
     """The time zone of datetimes."""
     fill: float | None
     """The median, which stands for missing entries; None if the training table had none."""
+    layout: str | None = None
+    """How the training table wrote dates that are texts; None for 2019-12-31."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -113,9 +116,13 @@ class ScalarColumn(Column):
         inputs = self.kind.forward(x)
         return inputs if self.fill is None else np.column_stack([inputs, missing.astype(np.float64)])
 
+    def own(self, entries: Entries) -> Entries:
+        """The entries in the family of the training table."""
+        return entries.as_family(self.family, self.layout)
+
     def checked(self, entries: Entries) -> Entries:
         """The entries in the family of the training table, after a check that each one has inputs."""
-        entries = entries.as_family(self.family)
+        entries = self.own(entries)
         missing, x = entries.missing, entries.values
         if bool((~missing).any()) and entries.zone != self.zone:
             self._refuse(f"datetimes in the time zone {self.zone}", f"the time zone {entries.zone}", "convert them")
@@ -136,7 +143,7 @@ class ScalarColumn(Column):
         raise ValueError(f"expected {expected} in column {self.name!r}, got {got}; {remedy}.")
 
     def shown(self, entries: Entries) -> tuple[Numbers, Texts]:
-        entries = entries.as_family(self.family)
+        entries = self.own(entries)
         return entries.values, self._texts(entries.values)
 
     def decode(self, values: Numbers) -> tuple[Numbers, Texts]:

@@ -23,6 +23,7 @@ class Dataset:
 
     X: Float[Tensor, "b d"]
     y: Float[Tensor, " b"]
+    """What is to be predicted: a number, a count or the number of a class for each row."""
     feature_names: tuple[str, ...]
     description: str
     """Origin and units."""
@@ -30,7 +31,20 @@ class Dataset:
     """The latent values from which synthetic targets were drawn."""
 
     def column(self, name: str) -> Float[Tensor, " b"]:
-        """The values of one feature."""
+        """The values of one feature.
+
+        Args:
+            name: one of `feature_names`.
+
+        Raises:
+            ValueError: if there is no such feature.
+
+        Example:
+            >>> gplens.datasets.bike_sharing(kaggle=False).column("hour")[:3].tolist()
+            [0.0, 1.0, 2.0]
+        """
+        if name not in self.feature_names:
+            raise ValueError(f"expected a feature of {list(self.feature_names)}, got {name!r}.")
         return self.X[:, self.feature_names.index(name)]
 
 

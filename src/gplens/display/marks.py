@@ -76,7 +76,7 @@ class Marks:
     def caption(self) -> str:
         """The meaning of the whiskers, for a subtitle."""
         unknown = self.std is not None and bool(np.isnan(self.std).any())
-        missing = f" (none for the sum of others, {self.remedy})"
+        missing = f"; none for the sum of others, {self.remedy}"
         return f"whiskers: {self.interval}{missing if unknown else ''}" if self.interval else "without error bars"
 
     def deviation(self, row: int, column: int) -> float | None:

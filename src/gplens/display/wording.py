@@ -136,6 +136,8 @@ def baseline_text(baseline: str) -> str:
     """What the attributions are relative to, from the repr of a baseline."""
     if rows := re.fullmatch(r"(\w+)\(X0? with (\d+) rows?(, weighted)?\)", baseline):
         return TABLES[rows[1]].format(f"{int(rows[2]):,} rows") if rows[1] in TABLES else baseline
+    if best := re.fullmatch(r"Incumbent\((row \d+) of (\d+), (the \w+) y\)", baseline):
+        return f"{best[1]}, {best[3]} outcome of {int(best[2]):,}"
     if given := re.fullmatch(r"Fixed\(([^,]+)\)", baseline):
         return f"an input of {given[1]} in every feature"
     given_rows = baseline.startswith("Fixed(")

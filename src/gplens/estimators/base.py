@@ -58,6 +58,8 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         """Fit to a table and its targets.
 
         Args:
+            X: a frame or an array with a row for each target; docs/ESTIMATORS.md says what columns may hold.
+            y: a target for each row.
             sample_weight: how often each row counts.
             budget: seconds, after which the fit ends with the best model so far; None is no limit.
             checkpoint: a folder from which a fit that was killed resumes.
@@ -73,7 +75,21 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
         return None
 
     def save(self, folder: str | Path) -> None:
-        """Write the fitted model to a folder, atomically: tensors in the safetensors format, all else as JSON."""
+        """Write the fitted model to a folder, atomically: tensors in the safetensors format, all else as JSON.
+
+        Args:
+            folder: made if it does not exist; a model in it is replaced.
+
+        Raises:
+            NotFittedError: before `fit`.
+            NotADirectoryError: if there is a file of this name.
+
+        Example:
+            >>> from pathlib import Path
+            >>> GPRegressor.load(saved).save(Path(saved) / "copy")
+            >>> (Path(saved) / "copy" / "model.json").exists()
+            True
+        """
         from gplens.estimators.saving import save
 
         save(self, Path(folder))
@@ -82,8 +98,15 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
     def load(cls, folder: str | Path) -> "GPEstimator":
         """Read a folder that `save` wrote. The model predicts and explains bit for bit as the saved one.
 
+        Args:
+            folder: that of `save`.
+
         Raises:
             FileNotFoundError, ValueError: the folder is incomplete, damaged, or holds another kind of estimator.
+
+        Example:
+            >>> GPRegressor.load(saved).predict(frame).shape
+            (5,)
         """
         from gplens.estimators.loading import load
 

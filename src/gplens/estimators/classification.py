@@ -58,7 +58,11 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPClassifier":
-        """Fit to labels of any kind."""
+        """Fit to labels of any kind. X, y, sample_weight, budget and checkpoint are those of `GPRegressor.fit`.
+
+        Raises:
+            ValueError: if there is one class only, or labels look like numbers to predict.
+        """
         table = read_training(self, X, y, sample_weight, numeric=False)
         problem, (design, scaling) = self._pose(table), self._design(table, shared=self.shared)
         fit = fit_likelihood(design, problem, table.X, scaling, Settings.of(budget, checkpoint, self.progress))
@@ -78,7 +82,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:
         count = len(self.classes_)
         if count < 2:
-            raise ValueError(f"expected y with at least two classes, got one class, {self.classes_[0]!r}.")
+            raise ValueError(f"expected y with at least two classes, got {self.classes_[0]} in all rows.")
         link = ("probit" if count == 2 else "softmax") if self.link is None else self.link
         if link not in LINKS or (link != "softmax" and count > 2):
             raise ValueError(
@@ -92,18 +96,22 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return Problem(y, bernoulli, lambda y: Sites((2 * y - 1)[None], torch.full_like(y, 0.5)))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The expected probability of each class, (rows, classes): the link averaged over the latent functions."""
+        """The expected probability of each class, (rows, classes): the link averaged over the latent functions.
+
+        Args:
+            X: rows with the columns of the table of `fit`.
+        """
         rows = self._read(X)
         (p,) = evaluate(self.posterior_, [read_host_likelihood(self.likelihood_).response], rows)
         return (torch.cat([1 - p, p], dim=1) if p.shape[1] == 1 else p).numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable label."""
+        """The most probable label of each row of X."""
         p = self.predict_proba(X)
         return self.classes_[p.argmax(1)]
 
     def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """log P(y|x) of each row."""
+        """log P(y|x) of each row of X, for the labels y."""
         column = np.searchsorted(self.classes_, np.asarray(y))
         return np.log(self.predict_proba(X)[np.arange(len(column)), column])
 

@@ -55,7 +55,13 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPCountRegressor":
-        """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning."""
+        """Fit to counts: numbers of zero or more. Numbers that are not whole are taken as they are, with a warning.
+
+        X, y, sample_weight, budget and checkpoint are those of `GPRegressor.fit`.
+
+        Raises:
+            ValueError: if a count is negative, missing or infinite.
+        """
         table = read_training(self, X, y, sample_weight, numeric=True)
         problem, (design, scaling) = self._pose(table), self._design(table)
         if design.training is None and len(table.X) > Training().batch:
@@ -75,15 +81,18 @@ class GPCountRegressor(RegressorMixin, GPEstimator):
         )
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """E y = exp(m + v/2); and, if requested, the standard deviation of y."""
+        """E y = exp(m + v/2) for each row of X; and, with return_std=True, the standard deviation of y."""
         return self._mean_and_deviation(X, return_std)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The fraction of the Poisson deviance explained, as in scikit-learn's PoissonRegressor."""
+        """The fraction of the Poisson deviance of y, by sample_weight, that predictions for X explain.
+
+        As in scikit-learn's PoissonRegressor: 1 is perfect, 0 as good as the mean of y.
+        """
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
     def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """log P(y|x) of each row, by Gauss-Hermite over f."""
+        """log P(y|x) of each row of X, for the counts y, by Gauss-Hermite over f."""
         m, v = (tensor[:, 0] for tensor in self._marginals(self._read(X)))
         counts = torch.as_tensor(np.array(y, dtype=np.float64))[:, None]
         if isinstance(self.likelihood_, LogNegativeBinomial):

@@ -46,6 +46,15 @@ class WithPage:
             title: of the page.
             level: the probability of intervals.
             total: the number of rows of a larger table, from which X was taken evenly spaced, for the page to say so.
+
+        Raises:
+            ValueError: if there is not one target for each row.
+
+        Example:
+            >>> from pathlib import Path
+            >>> page = GPRegressor.load(saved).page(frame, Path(saved) / "page.html", targets=y)
+            >>> page.name
+            'page.html'
         """
         count = len(X)
         if targets is not None and len(targets) != count:

@@ -39,8 +39,21 @@ class Explaining(FittedEstimator):
     ) -> Explanation:
         """`gplens.explain` of this model, in the units and with the column names of the table that it was fitted to.
 
-        The arguments are those of `gplens.explain`; `outputs` of a classifier are labels, names or positions. The
-        default baseline is `background_`: the average over a few representative training rows.
+        Args:
+            X: the rows to explain, with the columns of the table that the model was fitted to.
+            positional: refused; everything after X has a name.
+            baseline: as in `gplens.explain`; if None `background_`, a few representative training rows.
+            outputs: of a classifier, labels, names or positions of classes; all if None.
+            target, rule, tolerance, uncertainty, support, groups, progress: those of `gplens.explain`.
+
+        Raises:
+            NotFittedError: before `fit`.
+            TypeError, ValueError: as `gplens.explain`.
+
+        Example:
+            >>> model = GPRegressor.load(saved)
+            >>> model.explain(frame[:2], uncertainty=True).std.shape
+            torch.Size([2, 2])
         """
         check_keyword(positional)
         fitted: Any = self  # a scikit-learn estimator

@@ -11,7 +11,6 @@ import numpy as np
 from gpytorch.constraints import Positive
 from gpytorch.likelihoods import (
     BernoulliLikelihood,
-    FixedNoiseGaussianLikelihood,
     GaussianLikelihood,
     SoftmaxLikelihood,
 )
@@ -33,6 +32,7 @@ from gplens.estimators.own_likelihoods import Logistic, LogNegativeBinomial, Log
 from gplens.estimators.regression import GPRegressor
 from gplens.estimators.representatives import kept_rows
 from gplens.estimators.saving import FORMAT, JSON, VERSION
+from gplens.estimators.scaling import fixed_noise
 from gplens.estimators.training.options import Adam, Constant, Cosine, EarlyStopping, NaturalGradients, Training
 from gplens.estimators.variance_regression import GPVarianceRegressor
 from gplens.explanation.storage import DamageError, check_version, checksum_holds
@@ -84,7 +84,7 @@ def load(folder: str | Path) -> GPEstimator:
 def _read_header(path: Path) -> dict[str, Any]:
     if not path.is_file():
         got = f"{path.parent} without {path.name}" if path.parent.is_dir() else f"{path.parent}, which is no folder"
-        raise FileNotFoundError(f"expected a folder that save() wrote, got {got}.")
+        raise FileNotFoundError(f"expected the folder of a model, from `gplens fit` or save(), got {got}.")
     content = path.read_bytes()
     try:
         holds = checksum_holds(content)
@@ -185,7 +185,7 @@ def _plan(header: dict[str, Any]) -> ColumnPlan:
 def _exact(header: dict[str, Any], tensors: dict[str, Tensor], likelihood: Any, d: int) -> Exact:
     kernel = kernel_of(header["kernel"], d, None)
     if "noise" in tensors:  # rows have weights
-        likelihood = FixedNoiseGaussianLikelihood(tensors["noise"])
+        likelihood = fixed_noise(tensors["noise"])
     return Exact(tensors["X"], tensors["y"], likelihood, kernel, prior_mean(None, 0.0)).double()
 
 

@@ -56,7 +56,22 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPRegressor":
-        """Fit to real numbers. Checkpoints are written by sparse fits only."""
+        """Fit to real numbers. Checkpoints are written by sparse fits only.
+
+        Args:
+            X: a frame or an array with a row for each target; docs/ESTIMATORS.md says what columns may hold.
+            y: a number for each row.
+            sample_weight: how often each row counts.
+            budget: seconds, after which the fit ends with the best model so far; None is no limit.
+            checkpoint: a folder, from which a killed fit resumes where it stopped.
+
+        Raises:
+            ValueError: if a target is missing or infinite, or a column cannot be read.
+
+        Example:
+            >>> GPRegressor(progress=False).fit(frame, y.numpy(), budget=10).training_summary_["inference"]
+            'exact'
+        """
         table = read_training(self, X, y, sample_weight, numeric=True)
         problem, (design, scaling) = self._pose(table), self._design(table)
         settings = Settings.of(budget, checkpoint, self.progress)
@@ -75,11 +90,32 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return Problem(scaled, gaussian_noise(0.1), _sites, shift=shift, scale=scale, weights=table.weights)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """E y = m; and, if requested, the standard deviation of y, including noise."""
+        """E y = m; and, if requested, the standard deviation of y, including noise.
+
+        Args:
+            X: rows with the columns of the table of `fit`.
+            return_std: whether to return a pair, with the standard deviations.
+
+        Raises:
+            NotFittedError: before `fit`.
+
+        Example:
+            >>> mean, deviation = GPRegressor.load(saved).predict(frame, return_std=True)
+            >>> mean.shape, bool((deviation > 0).all())
+            ((5,), True)
+        """
         return self._mean_and_deviation(X, return_std)
 
     def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """log p(y|x) of each row."""
+        """log p(y|x) of each row.
+
+        Args:
+            X, y: rows as in `predict`, and what was observed there.
+
+        Example:
+            >>> GPRegressor.load(saved).log_density(frame, y.numpy()).shape
+            (5,)
+        """
         mean, deviation = (torch.from_numpy(part) for part in self._mean_and_deviation(X, return_std=True))
         return log_normal(torch.as_tensor(np.asarray(y)) - mean, deviation**2).numpy()
 

@@ -139,7 +139,14 @@ def weighted_noise(
     """The likelihood of training rows; the noise variance of a row is divided by the row's weight."""
     if weights is None:
         return likelihood
-    return FixedNoiseGaussianLikelihood(torch.as_tensor(likelihood.noise) / weights).double().requires_grad_(False)
+    return fixed_noise(torch.as_tensor(likelihood.noise) / weights).requires_grad_(False)
+
+
+def fixed_noise(variances: Float[Tensor, " n"]) -> FixedNoiseGaussianLikelihood:
+    """Noise of these variances, however small: GPyTorch would raise those below 1e-6, in whatever units targets are."""
+    likelihood: Any = FixedNoiseGaussianLikelihood(torch.ones_like(variances)).double()
+    likelihood.noise_covar.noise = variances
+    return likelihood
 
 
 def _kernel_in_table_units(trained: Any, name: str, scaling: Scaling, scale: float) -> ScaleKernel:

@@ -16,7 +16,8 @@ from gplens.adapters.encoders import RawTable, read_raw
 from gplens.adapters.entries import Entries, is_missing
 from gplens.adapters.tables import frame_of
 from gplens.columns.column_plan import ColumnPlan
-from gplens.columns.planning import plan_columns, warn_of_constants
+from gplens.columns.doubts import warn_of_columns
+from gplens.columns.planning import plan_columns
 from gplens.estimators.weights import Weights, check_weights, counted
 
 MOST_CLASSES = 100
@@ -51,7 +52,7 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, numeric
     check_consistent_length(np.empty(raw.rows), target)
     weights = check_weights(sample_weight, raw.rows)
     plan = plan_columns(raw, estimator.columns)
-    warn_of_constants(plan, raw)
+    warn_of_columns(plan, raw)
     inputs, ordered = torch.from_numpy(plan.encode(raw)), estimator.inducing == "first"
     return TrainingTable(plan, *counted(inputs, np.asarray(target), weights, ordered=ordered))
 

@@ -57,7 +57,13 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, budget: Any = None, checkpoint: str | Path | None = None
     ) -> "GPVarianceRegressor":
-        """Fit to observations that scatter around zero."""
+        """Fit to observations that scatter around zero.
+
+        X, y, sample_weight, budget and checkpoint are those of `GPRegressor.fit`.
+
+        Raises:
+            ValueError: if all observations are zero, or one is missing or infinite.
+        """
         table = read_training(self, X, y, sample_weight, numeric=True)
         observed = torch.from_numpy(np.array(table.y, dtype=np.float64))
         scale = float(mean(observed.square(), table.weights).sqrt())
@@ -75,15 +81,15 @@ class GPVarianceRegressor(RegressorMixin, GPEstimator):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Var y = m^2 + v + floor; and, if requested, the standard deviation of y, which is its square root."""
+        """Var y = m^2 + v + floor for each row of X; with return_std=True also the standard deviation, its root."""
         return self._mean_and_deviation(X, return_std)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The average log density of y: R^2 would compare a variance with an observation."""
+        """The average log density of y given X, by sample_weight: R^2 would compare a variance with an observation."""
         return float(np.average(self.log_density(X, y), weights=sample_weight))
 
     def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """log p(y|x) of each row, by Gauss-Hermite over f."""
+        """log p(y|x) of each row of X, for the observations y, by Gauss-Hermite over f."""
         m, v = (tensor[:, 0] for tensor in self._marginals(self._read(X)))
         observed = torch.from_numpy(np.array(y, dtype=np.float64))[:, None]
         floor = self.likelihood_.floor

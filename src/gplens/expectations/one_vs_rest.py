@@ -20,12 +20,16 @@ class OneVsRest(Expectation):
     The normalisation comes after the expectation. psi is therefore not the expectation of a function of the latent
     values, and its attributions have no posterior distribution.
 
+    Raises:
+        ValueError: if the link has no exact moments.
+
     Example:
         >>> gplens.links.OneVsRest(gplens.links.Probit(), classes=("a", "b", "c")).classes
         ('a', 'b', 'c')
     """
 
     link: Link
+    """g, the same for all classes."""
     classes: tuple[str, ...] | None = None
     """Names of the classes, one for each latent function."""
 

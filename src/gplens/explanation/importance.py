@@ -41,9 +41,11 @@ class Importance:
     draws: Float[Tensor, "s *c d"] | None
     """J of posterior functions; None without draws that are joint over the inputs."""
     inputs: int
+    """b, the number of inputs that J is a mean of."""
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...] | None
     frame_backend: str | None = None
+    """The library in which `to_frame` answers, as that of the explanation; names are the explanation's too."""
 
     @staticmethod
     def of(
@@ -67,7 +69,21 @@ class Importance:
         return self._drawn("the expected mean |attribution|").mean(0)
 
     def interval(self, level: float = LEVEL) -> tuple[Float[Tensor, "*c d"], Float[Tensor, "*c d"]]:
-        """The ends of the central posterior interval of J, which may lie above `mean`, as `expected` does."""
+        """The ends of the central posterior interval of J, which may lie above `mean`, as `expected` does.
+
+        Args:
+            level: its posterior probability, between 0 and 1.
+
+        Raises:
+            ValueError: if the level is not a probability, or there are no draws that are joint over the inputs.
+
+        Example:
+            >>> draws = gplens.Samples(100, seed=0, across_rows=True)
+            >>> e = gplens.explain(gp, X, baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=draws)
+            >>> lower, upper = e.importance().interval(0.9)
+            >>> bool((lower < upper).all())
+            True
+        """
         probability = as_float(level)
         if probability is None or not 0 < probability < 1:
             raise ValueError(f"expected a level between 0 and 1, such as 0.9, got {level!r}.")
@@ -75,7 +91,20 @@ class Importance:
         return torch.quantile(draws, tail, dim=0), torch.quantile(draws, 1 - tail, dim=0)
 
     def probability_among_first(self, k: int) -> Float[Tensor, "*c d"]:
-        """The posterior probability that a feature has one of the k largest J."""
+        """The posterior probability that a feature has one of the k largest J.
+
+        Args:
+            k: a whole number from 1 to the number of features.
+
+        Raises:
+            ValueError: if k is not such a number, or there are no draws that are joint over the inputs.
+
+        Example:
+            >>> draws = gplens.Samples(100, seed=0, across_rows=True)
+            >>> e = gplens.explain(gp, X, baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=draws)
+            >>> e.importance().probability_among_first(2).tolist()
+            [1.0, 1.0]
+        """
         count = checked_count(k, len(self.feature_names))
         among = ranks_of(self._drawn("the probability of a rank")) < count
         return among.to(self.mean.dtype).mean(0)
@@ -86,6 +115,10 @@ class Importance:
         Args:
             level: the probability of the interval from `lower` to `upper`.
             first: the k of `probability_among_first`.
+
+        Example:
+            >>> list(explanation.importance().to_frame())
+            ['feature', 'mean']
         """
         from gplens.explanation.export import frame_of
 

@@ -19,11 +19,15 @@ class Provenance:
     """
 
     model: str
+    """The class of the explained model."""
     likelihood: str | None
+    """What was passed or read, as text; None if there was none."""
     target: str
+    """What was explained, as text; `baseline` and `rule` likewise."""
     baseline: str
     rule: str
     tolerance: float
+    """The relative error that was asked for."""
     gradients: str
     """'closed form', or 'autograd' if the gradient of some kernel has no formula."""
     notes: tuple[str, ...]

@@ -31,13 +31,30 @@ class RankProbabilities:
     error: float
     """The largest standard error of the probabilities, which are counted in draws or in quasi Monte Carlo points."""
     frame_backend: str | None = None
+    """The library in which `to_frame` answers, as that of the explanation; names are the explanation's too."""
 
     def among_first(self, k: int) -> Float[Tensor, "b *c d"]:
-        """The probability that a feature is among the first k."""
+        """The probability that a feature is among the first k.
+
+        Args:
+            k: a whole number from 1 to the number of features.
+
+        Raises:
+            ValueError: if it is not.
+
+        Example:
+            >>> explanation.rank_probabilities().among_first(2).round().tolist()
+            [[1.0, 1.0], [1.0, 1.0]]
+        """
         return self.values[..., : checked_count(k, len(self.feature_names))].sum(-1)
 
     def to_frame(self) -> Any:
-        """A frame with a row for each input, output, feature and rank. Ranks are counted from 1."""
+        """A frame with a row for each input, output, feature and rank. Ranks are counted from 1.
+
+        Example:
+            >>> list(explanation.rank_probabilities().to_frame())
+            ['row', 'feature', 'rank', 'probability']
+        """
         from gplens.explanation.export import frame_of
 
         shape = self.values.shape if self.output_names is not None else self.values[:, None].shape

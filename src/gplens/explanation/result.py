@@ -61,12 +61,14 @@ class Explanation(Inferred, Shown):
     """Whether the values met the tolerance; None for a rule without an error estimate. Whether standard deviations and
     covariances met theirs is `spread.converged`."""
     inputs: Float[Tensor, "b d"]
+    """What was explained: the rows as numbers, NaN for entries that are none, such as categories."""
     baseline: Float[Tensor, "s d"]
     """The baseline of each input, or the background rows over which the explanation is an average."""
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...] | None
     """Names of the outputs; None for a model with a single output."""
     provenance: Provenance
+    """The model, target, baseline, rule and tolerance, and what the adapter noted."""
     background: bool = False
     """Whether `baseline` is a background that all inputs share, rather than one row for each input."""
     baseline_weights: Float[Tensor, " s"] | None = None
@@ -106,8 +108,18 @@ class Explanation(Inferred, Shown):
     def group(self, groups: Mapping[str, Sequence[str]]) -> "Explanation":
         """Attributions of groups of features, added up. Features in no group stay as they are.
 
-        `explanation.group({"hour": ["hour_sin", "hour_cos"]})`. The stated error of a sum is the sum of the errors, an
-        upper bound. The input value of a group of several features is NaN.
+        The stated error of a sum is the sum of the errors, an upper bound. The input value of a group of several
+        features is NaN.
+
+        Args:
+            groups: the names of features by that of their group: {"hour": ["hour_sin", "hour_cos"]}.
+
+        Raises:
+            ValueError: if a feature does not exist or is in two groups, or the deviation of a sum is not known.
+
+        Example:
+            >>> explanation.group({"both": ["heat", "time"]}).feature_names
+            ('both',)
         """
         return self.summed(group_columns(self.feature_names, groups))
 
@@ -129,7 +141,19 @@ class Explanation(Inferred, Shown):
         )
 
     def contrast(self, a: SupportsIndex | str, b: SupportsIndex | str) -> "Explanation":
-        """Why output a rather than output b: the difference of their attributions, as a single output."""
+        """Why output a rather than output b: the difference of their attributions, as a single output.
+
+        Args:
+            a, b: names or positions of outputs.
+
+        Raises:
+            ValueError: if there is one output only, or no such output.
+
+        Example:
+            >>> two = gplens.explain(gplens.Stack((gp, gp)), X[3:], baseline=0.0, target=gplens.targets.Latent())
+            >>> two.contrast(0, 1).values.abs().max().item()
+            0.0
+        """
         if self.output_names is None:
             raise ValueError("expected an explanation of several outputs to contrast two of them, got one output.")
         i, j = (output_index(self.output_names, output) for output in (a, b))
@@ -151,7 +175,20 @@ class Explanation(Inferred, Shown):
 
     @staticmethod
     def load(path: str | Path) -> "Explanation":
-        """Read an explanation that `save` wrote; all numbers are the same, bit for bit."""
+        """Read an explanation that `save` wrote; all numbers are the same, bit for bit.
+
+        Args:
+            path: the file.
+
+        Raises:
+            FileNotFoundError, ValueError: if there is no such file, or it is damaged or no explanation.
+
+        Example:
+            >>> from pathlib import Path
+            >>> explanation.save(Path(saved) / "file.gplens")
+            >>> len(gplens.Explanation.load(Path(saved) / "file.gplens"))
+            2
+        """
         from gplens.explanation.files import load
 
         return load(Path(path))

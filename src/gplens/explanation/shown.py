@@ -21,6 +21,10 @@ class Shown:
             level: the probability of the intervals, if the explanation has any.
             unit: the unit of the prediction, for the axis.
             ax: the Matplotlib axes to draw on; a new figure if None.
+
+        Example:
+            >>> explanation[0].plot(unit="litres").get_xlabel()
+            'prediction (litres)'
         """
         from gplens.plots import draw
 
@@ -39,8 +43,22 @@ class Shown:
     ) -> Path:
         """Write one HTML file with a report and, for many models, a live what-if; it needs no server and no network.
 
-        `model` is the explained model, `data` a table whose ranges and histograms are shown behind the sliders, and
-        `targets` its observations. `gplens.page.write` has all options, and docs/PAGE.md describes the page.
+        `gplens.page.write` has all options, and docs/PAGE.md describes the page.
+
+        Args:
+            path: the file to write; one that exists is replaced.
+            model, likelihood: those that were explained, for the what-if.
+            data: a table whose ranges and histograms stand behind the sliders.
+            targets: what was observed, one for each input.
+            title: of the page.
+            level: the probability of the intervals.
+
+        Example:
+            >>> from pathlib import Path
+            >>> link = gplens.links.Identity()
+            >>> page = explanation.to_page(Path(tempfile.mkdtemp()) / "page.html", model=gp, likelihood=link, data=X)
+            >>> page.read_text()[:15].lower()
+            '<!doctype html>'
         """
         from gplens.page import write
 
@@ -62,6 +80,10 @@ class Shown:
 
         If the posterior of the attributions is known, `lower` and `upper` are the ends of the central interval of
         probability `level`, and `probability_positive` is the probability of an attribution above zero.
+
+        Example:
+            >>> explanation.to_frame().shape[0]  # two inputs with two features each
+            4
         """
         from gplens.explanation.export import to_frame
 
@@ -71,13 +93,31 @@ class Shown:
         """A shap.Explanation for shap's plots: values, base values, data and names.
 
         With draws or Gaussian error bars, also the bounds of the central interval of posterior probability `level`.
+
+        Raises:
+            ImportError: if shap is not installed.
+
+        Example:
+            >>> explanation.to_shap().values.shape
+            (2, 2)
         """
         from gplens.explanation.export import to_shap
 
         return to_shap(self, level)
 
     def save(self: Any, path: str | Path) -> None:
-        """Write to one file (safetensors with a readable JSON header), atomically."""
+        """Write to one file (safetensors with a readable JSON header), atomically.
+
+        Args:
+            path: the file to write; one that exists is replaced.
+
+        Example:
+            >>> from pathlib import Path
+            >>> file = Path(tempfile.mkdtemp()) / "january.gplens"
+            >>> explanation.save(file)
+            >>> bool((gplens.Explanation.load(file).values == explanation.values).all())
+            True
+        """
         from gplens.explanation.files import save
 
         save(self, Path(path))

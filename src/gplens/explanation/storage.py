@@ -102,6 +102,8 @@ def write(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as cause:
         beside.unlink(missing_ok=True)
+        if isinstance(cause, OSError) and cause.errno is not None:
+            cause.filename = str(path)  # an error of a full disk names no file, others the one beside
         raise

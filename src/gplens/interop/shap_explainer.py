@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 class Explainer:
     """`explainer = Explainer(model, background)`, then `explainer(X)` or `explainer.shap_values(X)`.
 
-    The other options are those of gplens.explain. `level` is the probability of the bounds, which need uncertainty=.
-
     Args:
         model: what gplens.explain takes.
         background: a table of several rows, over which attributions are averaged, as in shap.
         masker: the same as a `shap.maskers.Independent`, or a table.
         baseline: what gplens.explain takes, in the place of a background.
+        likelihood, target, outputs, rule, tolerance, uncertainty, feature_names: those of gplens.explain.
+        level: the probability of the bounds, which uncertainty= gives.
+
+    Raises:
+        ValueError: if more than one of `background`, `masker` and `baseline` is given.
 
     Example:
         >>> from gplens.shap import Explainer
@@ -71,7 +74,15 @@ class Explainer:
         return self.explain(X).to_shap(level=self.level)
 
     def shap_values(self, X: Any) -> NDArray[np.float64]:
-        """The attributions as an array: (rows, features), or (rows, features, outputs) for several outputs."""
+        """The attributions as an array: (rows, features), or (rows, features, outputs) for several outputs.
+
+        Args:
+            X: a table of inputs.
+
+        Example:
+            >>> gplens.shap.Explainer(gp, X, likelihood=gplens.links.Identity()).shap_values(X).shape
+            (5, 2)
+        """
         return outputs_last(self.explain(X).values)
 
     @property
@@ -86,7 +97,15 @@ class Explainer:
         return float(starts) if starts.ndim == 0 else starts.numpy()
 
     def explain(self, X: Any) -> Explanation:
-        """The attributions as an Explanation of gplens, for gplens.plots, error bars, groups and contrasts."""
+        """The attributions as an Explanation of gplens, for gplens.plots, error bars, groups and contrasts.
+
+        Args:
+            X: a table of inputs.
+
+        Example:
+            >>> gplens.shap.Explainer(gp, X, likelihood=gplens.links.Identity()).explain(X[:1]).values.shape
+            torch.Size([1, 2])
+        """
         return self._explain(X, self.rule, self.uncertainty)
 
     def _explain(self, X: Any, rule: Rule | None, uncertainty: Uncertainty | bool | None = None) -> Explanation:

@@ -32,6 +32,7 @@ class Autograd(Kernel):
     variance: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
     """X -> k(x_i, x_i)."""
     name: str = "a function"
+    """What messages call it."""
 
     @property
     def autograd(self) -> bool:

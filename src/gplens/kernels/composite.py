@@ -20,7 +20,7 @@ from gplens.lines.radial import Support
 @final
 @dataclass(frozen=True, eq=False)
 class Scale(Kernel):
-    """variance * k.
+    """variance * k. Refuses what is no kernel of gplens.
 
     Example:
         >>> kernel = gplens.kernels.Scale(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor(9.0).double())
@@ -79,7 +79,7 @@ class Scale(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Compound(Kernel):
-    """Kernels joined by an operation that is the same for values and for sections along a line."""
+    """Kernels joined by one operation, of values and of sections alike. Refuses parts that are no kernels of gplens."""
 
     kernels: tuple[Kernel, ...]
 
@@ -162,7 +162,7 @@ class Product(Compound):
 @final
 @dataclass(frozen=True, eq=False)
 class ActiveDimensions(Kernel):
-    """k of some of the features, which may repeat. The derivatives in the other features are exactly zero.
+    """k of the features at `dims`, any of them once or more; derivatives in the others are zero. Refuses other kernels.
 
     Example:
         >>> kernel = gplens.kernels.ActiveDimensions(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor([1]))

@@ -83,6 +83,7 @@ class Discrete(Unchanging):
     variance: Callable[[Float[Tensor, "b d"]], Float[Tensor, " b"]]
     """X -> k(x_i, x_i)."""
     name: str
+    """What messages call it."""
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         return self.pairs(X, Z)

@@ -18,6 +18,9 @@ from gplens.lines.shapes import Batch
 class Matern32(Stationary):
     """k = (1 + s) e^-s,  s = sqrt(3) r;  dk/dr2 = -3/2 e^-s  (4.5b). Its second derivative has a kink at r = 0.
 
+    Raises:
+        ValueError: if a lengthscale is not above zero.
+
     Example:
         >>> kernel = gplens.kernels.Matern32(torch.ones(2).double())
         >>> round(kernel(torch.zeros(1, 2).double(), torch.ones(1, 2).double()).item(), 4)
@@ -50,6 +53,9 @@ class Matern32(Stationary):
 @dataclass(frozen=True, eq=False)
 class Matern52(Stationary):
     """k = (1 + s + s^2/3) e^-s,  s = sqrt(5) r;  dk/dr2 = -5/6 (1 + s) e^-s  (4.5c).
+
+    Raises:
+        ValueError: if a lengthscale is not above zero.
 
     Example:
         >>> kernel = gplens.kernels.Matern52(torch.ones(2).double())
@@ -95,6 +101,9 @@ class Matern(Stationary):
 
     dk/dr2 = -nu/(2(nu-1)) M_(nu-1)(s), because d[s^nu K_nu]/ds = -s^nu K_(nu-1). The Bessel function is scipy's, which
     has to be installed. For nu = 3/2 and 5/2 use `Matern32` and `Matern52`, which have closed forms.
+
+    Raises:
+        ValueError: if a lengthscale is not above zero, or nu is not above 1 and at most 20.
 
     Example:
         >>> kernel = gplens.kernels.Matern(torch.ones(2).double(), nu=3.5)

@@ -89,6 +89,9 @@ class RadialPeriodic(Stationary):
     dk/dr2 = -(2 pi^2 / w^2) sinc(2r) k, smooth at r = 0. For one feature it equals `Periodic`. For several it does not:
     `Periodic` is a product over features, this a function of the Euclidean distance. `lengthscale` is the period.
 
+    Raises:
+        ValueError: if a lengthscale is not above zero.
+
     Example:
         >>> kernel = gplens.kernels.RadialPeriodic(torch.tensor([24.0]).double(), width=torch.tensor(1.0).double())
         >>> round(kernel(torch.zeros(1, 1).double(), torch.tensor([[24.0]]).double()).item(), 9)
@@ -124,6 +127,9 @@ class RadialPeriodic(Stationary):
 @dataclass(frozen=True, eq=False)
 class Cosine(Stationary):
     """k = cos(pi r), r in units of the period;  dk/dr2 = -(pi^2/2) sin(pi r)/(pi r), smooth at r = 0  (4.5e).
+
+    Raises:
+        ValueError: if a lengthscale is not above zero.
 
     Example:
         >>> kernel = gplens.kernels.Cosine(torch.ones(1).double())

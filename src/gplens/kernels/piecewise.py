@@ -19,6 +19,9 @@ class PiecewisePolynomial(Stationary):
     Q = ((1-r) P' - p P) / r is a polynomial too, because k has no linear term in r; with one, its functions would have
     no derivative. Rasmussen and Williams (2006, 4.21) give p and c_i for which k is positive definite.
 
+    Raises:
+        ValueError: if a lengthscale is not above zero, or the power is below 3.
+
     Example:
         >>> kernel = gplens.kernels.PiecewisePolynomial(torch.ones(1).double(), power=4, higher=torch.zeros(0).double())
         >>> kernel(torch.zeros(1, 1).double(), torch.tensor([[1.5]]).double()).item()  # zero beyond one lengthscale

@@ -19,6 +19,9 @@ from gplens.lines.shapes import Batch
 class Power(Kernel):
     """k^p, with  d k^p = p k^(p-1) dk  (4.5j). A non-integer p requires a kernel that is never negative.
 
+    Raises:
+        ValueError: if the exponent is not above zero.
+
     Example:
         >>> kernel = gplens.kernels.Power(gplens.kernels.Linear(torch.ones(1).double()), 2)
         >>> kernel(torch.tensor([[3.0]]).double(), torch.ones(1, 1).double()).item()
@@ -27,6 +30,7 @@ class Power(Kernel):
 
     kernel: Kernel
     exponent: float | int
+    """p."""
 
     def __post_init__(self) -> None:
         if not self.exponent > 0:

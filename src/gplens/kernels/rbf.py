@@ -17,6 +17,9 @@ from gplens.lines.shapes import Batch
 class RBF(Stationary):
     """k = exp(-r2/2)  (4.5a).
 
+    Raises:
+        ValueError: if a lengthscale is not above zero.
+
     Example:
         >>> gplens.kernels.RBF(torch.ones(2).double())(torch.zeros(1, 2).double(), torch.zeros(1, 2).double()).item()
         1.0
@@ -40,6 +43,9 @@ class RBF(Stationary):
 @dataclass(frozen=True, eq=False)
 class RationalQuadratic(Stationary):
     """k = (1 + r2 / (2 alpha))^-alpha;  dk/dr2 = -1/2 (1 + r2 / (2 alpha))^(-alpha - 1)  (4.5d).
+
+    Raises:
+        ValueError: if a lengthscale is not above zero.
 
     Example:
         >>> kernel = gplens.kernels.RationalQuadratic(torch.ones(1).double(), alpha=torch.tensor(1.0).double())

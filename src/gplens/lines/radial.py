@@ -8,13 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.far_points import FAR, from_nearest_points, is_wide
 from gplens.lines.line import Line, Section
 from gplens.lines.pull_back import Form
 from gplens.lines.pull_back_weights import Weights
 from gplens.lines.shapes import Batch
 
-FAR = 16.0
-"""Beyond this length in lengthscales, t is counted from the middle of a line; cancellation is then 1e-16 FAR^2."""
 NodeWeights = Float[Tensor, "b p q n"]
 NodeGradients = Float[Tensor, "b p q d"]
 
@@ -67,6 +66,8 @@ class Points:
     """The factor by which `pulled` has to be multiplied in the end."""
     with_ones: Float[Tensor, "n e"]
     """z with a column of ones, so that one product also gives the sums of weights."""
+    wide: bool
+    """Whether they are so far from each other that distances would lose digits in products over the features."""
 
     @staticmethod
     def of(Z: Float[Tensor, "n d"], scale: Float[Tensor, " #d"]) -> "Points":
@@ -75,7 +76,8 @@ class Points:
         z = (Z - centre) / scale
         pulled, factor = (z, 1 / float(scale)) if scale.shape[0] == 1 else (z / scale, 1.0)
         with_ones = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
-        return Points(centre, scale, z, (z**2).sum(1), pulled, factor, with_ones)
+        norm2 = (z**2).sum(1)
+        return Points(centre, scale, z, norm2, pulled, factor, with_ones, is_wide(norm2))
 
 
 @final
@@ -114,13 +116,15 @@ class Radial:
         """r2(t) = a + 2 b t + c t^2, the coefficients by products over the features.
 
         Many lengthscales away from the support points a, b and c are large and cancel. The line is then described from
-        its point nearest to their centre (4.3a).
+        its point nearest to their centre (4.3a), or nearest to each of them if they are far from each other (4.3b).
         """
         x0, d, t, z = (line.x0 - points.centre) / points.scale, line.d / points.scale, line.t, points.z
         c = (d**2).sum(1, keepdim=True)
         if d.shape[0] and float(c.max()) > FAR**2:
             nearest = (-(x0 * d).sum(1, keepdim=True) / c).nan_to_num(nan=0.0).clamp(0, 1)
             x0, t = x0 + nearest * d, t - nearest
+        if points.wide:
+            return Radial(points, line, x0, d, t, from_nearest_points(x0, d, t, z))
         a = (x0**2).sum(1, keepdim=True) + points.norm2 - 2 * x0 @ z.T
         b = (x0 * d).sum(1, keepdim=True) - d @ z.T
         powers = torch.stack([torch.ones_like(t), 2 * t, t**2], dim=2)

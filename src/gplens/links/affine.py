@@ -17,6 +17,9 @@ from gplens.lines.shapes import Batch
 class Affine(Link):
     """scale g + offset:  scale E g + offset,  scale E g',  scale E g''. As exact as the inner link.
 
+    Raises:
+        ValueError: if the scale or the offset is not finite.
+
     Example:
         >>> link = gplens.links.Affine(gplens.links.Exp(), scale=2.0, offset=1.0)
         >>> link.moments(torch.zeros(1), torch.zeros(1)).value.item()

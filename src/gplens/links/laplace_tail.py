@@ -24,6 +24,9 @@ class LaplaceTail(Link):
 
     Exact for v >= 0; E g'' has a jump in m at m = shift where v = 0.
 
+    Raises:
+        ValueError: if the shift is not finite, or the scale is not above zero.
+
     Example:
         >>> link = gplens.links.LaplaceTail(shift=0.0, scale=1.0)
         >>> round(link.moments(torch.zeros(1).double(), torch.ones(1).double()).value.item(), 6)

@@ -23,6 +23,9 @@ class Probit(Link):
 
     Exact for v >= 0. With shift t and the noise of a Gaussian likelihood, g = P(y > t | f).
 
+    Raises:
+        ValueError: if the shift is not finite, or the noise is not above zero.
+
     Example:
         >>> gplens.links.Probit().moments(torch.zeros(1).double(), torch.ones(1).double()).value.item()
         0.5
@@ -105,6 +108,9 @@ class ProbitMixture(Link):
 
     Exact for v >= 0. Weights may be negative, and large: rounding is 1e-16 times the sum of their sizes, squared in the
     moments of pairs.
+
+    Raises:
+        ValueError: if there is not one finite weight for each noise, or a noise is not above zero.
 
     Example:
         >>> link = gplens.links.ProbitMixture(weights=(0.5, 0.5), noises=(1.0, 4.0))

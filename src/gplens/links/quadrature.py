@@ -53,6 +53,9 @@ class Quadrature(Link):
     few places that are looked at there; a kink that changes the moments by less than 4e-15/sd of themselves; a kink
     exactly at m for v = 0.
 
+    Raises:
+        ValueError: if the tolerance is not in (0, 1).
+
     Example:
         >>> link = gplens.links.Quadrature(lambda f: f**4)
         >>> round(link.moments(torch.zeros(1).double(), torch.ones(1).double()).value.item(), 6)

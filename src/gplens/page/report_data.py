@@ -1,6 +1,7 @@
 """What the report shows of an explanation, as JSON: rows, attributions with intervals, quality, origin."""
 
 import platform
+import re
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
@@ -49,6 +50,7 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
         "origin": None if e.background else _entries(part.baseline[:1], part.labels.baseline),
         "one_baseline": not e.background and bool((_same(e.baseline) | e.baseline.isnan()).all()),
         "targets": None if targets is None else _targets(targets, rows),
+        "of_class": None if targets is None else _of_class(targets, rows, p),
         **_marks(part, level),
         **contrasts(part, level),
         "sizes": mean_sizes(part, level),
@@ -93,6 +95,16 @@ def _targets(targets: Any, rows: Tensor) -> list[Any]:
     """What was observed, as numbers or texts."""
     observed = np.asarray(targets)[rows.numpy()]
     return [finite(y) if isinstance(y, float | int) else str(y) for y in observed.tolist()]
+
+
+def _of_class(targets: Any, rows: Tensor, p: Any) -> list[bool] | None:
+    """Which rows were observed to be of the class whose probability is explained; None if it is not that of a class."""
+    named = re.fullmatch(r"P\(y = (.*)\)", p.output or "", re.DOTALL)
+    if named is None or p.target != "Response()":
+        return None
+    observed = np.asarray(targets)[rows.numpy()].tolist()
+    texts = [f"{y:g}" if isinstance(y, float) and y == round(y) else str(y) for y in observed]
+    return [named[1] in (text, f"class {text}", f"class {y}") for text, y in zip(texts, observed, strict=True)]
 
 
 def _marks(part: Attributions, level: float) -> dict[str, Any]:

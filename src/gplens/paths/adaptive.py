@@ -28,6 +28,8 @@ FINER, CLOSER = 3, 30
 """For an integral that confirms another one with nodes at other places: its number of panels for each panel of the
 other, and the factor on its tolerance. Recipe: tests/truth/test_cancelling_paths.py, which fails for rare seeds if the
 tolerance is not smaller."""
+LONGEST = 6.0
+"""Lengthscales of a first panel beyond which a bump may lie between its nodes, so that a path has not converged."""
 NEARLY = 4.0
 """A path nearly converged if its estimated error is at most this multiple of the allowed error."""
 
@@ -39,6 +41,9 @@ class Adaptive(Rule):
 
     The error of a panel is |Kronrod - Gauss|, which estimates the error of the lower rule, times the gain of the higher
     rule (4.9a). The first panels are at most `reach` lengthscales long, so that no bump of a kernel is missed.
+
+    Raises:
+        ValueError: if `reach` is not above zero, or `panels` is below one.
 
     Example:
         >>> rule = gplens.rules.Adaptive(reach=1.0)  # looks harder than the default
@@ -87,6 +92,7 @@ class Adaptive(Rule):
         if not integrand.smooth:
             sums, confirmed = self._confirmed(integrand, sums, converged, panels, tolerance)
             converged = converged & confirmed
+        converged = converged & (integrand.length <= max(self.reach, LONGEST) * self.panels)
         limit = allowed_error(integrand, sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features' errors add up to it
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit

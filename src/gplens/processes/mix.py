@@ -18,6 +18,14 @@ AnyPairs = TypeVar("AnyPairs", Pairs, SplitPairs)
 class Mix(Process):
     """Outputs that are linear mixes M of independent latent functions:  m = M m_l,  v = M^2 v_l + jitter  (1.8).
 
+    Args:
+        base: the independent latent functions.
+        weights: M, with a row for each output and a column for each latent function.
+        jitter: what the host library adds to the variance that it predicts.
+
+    Raises:
+        ValueError: if the weights have another number of columns than the base has latent functions, or mix mixes.
+
     Example:
         >>> two = gplens.Stack((gp, gp))
         >>> mixed = gplens.Mix(two, torch.tensor([[1.0, 1.0], [1.0, -1.0]]).double())

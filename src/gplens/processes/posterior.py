@@ -71,7 +71,15 @@ class Posterior(Process):
     def exact(
         kernel: Kernel, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], *, noise: float | int, mean: Mean | None = None
     ) -> "Posterior":
-        """f given y = f(X) + N(0, noise):  beta = (K + noise I)^-1 (y - mu),  A = (K + noise I)^-1  (1.9)."""
+        """f given y = f(X) + N(0, noise):  beta = (K + noise I)^-1 (y - mu),  A = (K + noise I)^-1  (1.9).
+
+        `kernel` and `mean` are those of the prior, X and y in float64. A ValueError if the noise is not above zero.
+
+        Example:
+            >>> kernel = gplens.kernels.RBF(torch.ones(2))
+            >>> gplens.Posterior.exact(kernel, X, y, noise=0.01, mean=gplens.means.ConstantMean(1.0)).latents
+            1
+        """
         if noise <= 0:
             raise ValueError(f"expected a noise variance > 0, got noise={noise}.")
         if y.shape != X.shape[:1]:
@@ -97,7 +105,14 @@ class Posterior(Process):
     ) -> "Posterior":
         """A posterior from arrays of any library that numpy can read; they are converted to float64.
 
-        docs/HOSTS.md shows Z, beta and A for models of GPflow and GPJax.
+        kernel, Z, beta, A, mean, jitter and the errors are those of `Posterior`. docs/HOSTS.md shows Z, beta and A for
+        models of GPflow and GPJax.
+
+        Example:
+            >>> kernel = gplens.kernels.RBF(torch.ones(1))
+            >>> posterior = gplens.Posterior.from_arrays(kernel, Z=[[0.0]], beta=[2.0], A=[[0.5]])
+            >>> posterior.m(torch.zeros(1, 1).double()).item(), posterior.v(torch.zeros(1, 1).double()).item()
+            (2.0, 0.5)
         """
         Z, beta, A = (torch.tensor(np.asarray(array, dtype=np.float64)) for array in (Z, beta, A))
         if Z.ndim != 2 or beta.ndim not in (1, 2) or A.ndim not in (2, 3) or A.shape[-1] != A.shape[-2]:

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from gplens.kernels.composite import Scale
 from gplens.kernels.stationary import Stationary
+from gplens.lines.far_points import FAR, is_wide
 from gplens.lines.line import Line
 from gplens.lines.quadratic import Quadratic
-from gplens.lines.radial import FAR
 from gplens.means import ConstantMean
 from gplens.processes.radial_marginals import RadialMarginals
 
@@ -48,7 +48,7 @@ class RadialPosteriors:
 
     @staticmethod
     def of(posteriors: "Sequence[Posterior]") -> "RadialPosteriors | None":
-        """None if a kernel is not stationary, its class or the number of support points differs, or a mean varies."""
+        """None if a kernel is not stationary, its class or the size of Z differs, a mean varies, or Z is wide."""
         kernels = [_unscaled(posterior) for posterior in posteriors]
         first, n = kernels[0], len(posteriors[0].Z)
         if first is None or len(fields(first)) > 1:
@@ -59,6 +59,8 @@ class RadialPosteriors:
         rho = torch.stack([k.lengthscale.to(centre.dtype).expand_as(centre) ** -2 for k in kernels if k is not None])
         z = torch.stack([posterior.Z - centre for posterior in posteriors])
         R = z * rho[:, None]
+        if is_wide((z * R).sum(2)):
+            return None
 
         def each(numbers: list[float]) -> Float[Tensor, " c"]:
             return torch.tensor(numbers, dtype=torch.float64)

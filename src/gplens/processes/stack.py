@@ -20,6 +20,12 @@ from gplens.processes.radial_posteriors import RadialPosteriors
 class Stack(Process):
     """Processes side by side: latent functions with different kernels and support points.
 
+    Args:
+        parts: processes of the same features; their latent functions are those of the stack, in this order.
+
+    Raises:
+        ValueError: if there is no part, or parts have different numbers of features.
+
     Example:
         >>> gplens.Stack((gp, gp)).latents
         2

@@ -77,6 +77,8 @@ class AffineMap:
 class Transformed(Process):
     """f(x') with x' = x W + offset. A straight line stays straight, and  d_k = sum_j W_kj d_j'  (1.10).
 
+    `base` is f; W has a row for each feature of x, W and offset a column for each one of x'. Other shapes are refused.
+
     Example:
         >>> in_grams = gplens.Transformed(gp, torch.eye(2).double() / 1000, torch.zeros(2).double())
         >>> in_grams.features
@@ -126,6 +128,10 @@ class Transformed(Process):
 
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
         return self.base.kinks(self._line(line))
+
+    @property
+    def cuts(self) -> int:
+        return self.base.cuts
 
     @property
     def width(self) -> int:

@@ -96,12 +96,14 @@ def explain_dataset(
     with local_copy(source) as copy:
         task = UnitTask(source, fingerprint_of(copy), options, folder.place)
     work.check_columns(task.columns)
+    engine = engine or Local()
+    engine.check()
     folder.begin(_manifest(task, work, rows), resume=resume, overwrite=overwrite)
     finished = folder.finished(work.units) if resume else {}
     resumed = sum(record.rows for record in finished.values())
     advance(resumed, True)
     began = monotonic()
-    for record in (engine or Local()).run(task, [unit for unit in work.units if unit.name not in finished]):
+    for record in engine.run(task, [unit for unit in work.units if unit.name not in finished]):
         advance(record.rows, False)
     seconds, records = monotonic() - began, folder.check_complete(work.units).values()
     errors, unmet = sum(record.errors for record in records), sum(record.not_converged for record in records)

@@ -19,6 +19,9 @@ class Engine(ABC):
         (True, True)
     """
 
+    def check(self) -> None:  # noqa: B027  most engines are always there
+        """Refuse an engine that cannot be reached. Called before anything is written or removed."""
+
     @abstractmethod
     def run(self, task: UnitTask, units: Sequence[Unit]) -> Iterator[Record]:
         """Carry out the task for each unit, and yield the records in the order in which they are finished."""

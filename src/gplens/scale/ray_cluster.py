@@ -27,6 +27,28 @@ NO_SERVER = "Starting Ray client server failed"
 """What the proxy of a cluster then answers."""
 
 
+def check_address(address: str | None) -> tuple[Any, str]:
+    """The module `ray`, and the address that a connection would take, which answers.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ConnectionError: nothing answers at the address.
+        ValueError: the process is connected already, and an address is given.
+    """
+    with Extra("ray", "gplens.scale.Ray"):
+        import ray
+    given = address or os.environ.get("RAY_ADDRESS") or "local"
+    if ray.is_initialized():
+        if address is not None:
+            raise ValueError(
+                f"expected no address in a process that is connected to a Ray cluster, got {address!r}; leave it out, "
+                "or call ray.shutdown() first."
+            )
+    elif given not in ("local", "auto"):
+        check_reachable(given)
+    return ray, given
+
+
 @contextmanager
 def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
     """The module `ray`, connected to a cluster.
@@ -41,19 +63,10 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
         ImportError: Ray is not installed.
         ConnectionError: there is no cluster at the address.
     """
-    with Extra("ray", "gplens.scale.Ray"):
-        import ray
+    ray, given = check_address(address)
     if ray.is_initialized():
-        if address is not None:
-            raise ValueError(
-                f"expected no address in a process that is connected to a Ray cluster, got {address!r}; leave it out, "
-                "or call ray.shutdown() first."
-            )
         yield ray
         return
-    given = address or os.environ.get("RAY_ADDRESS") or "local"
-    if given not in ("local", "auto"):
-        check_reachable(given)
     settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if given == "local":
         settings |= {"include_dashboard": False, "object_store_memory": OBJECTS, "_node_ip_address": LOOPBACK}

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any, final
 
 from gplens.scale.engines import Engine
-from gplens.scale.ray_cluster import connected
+from gplens.scale.ray_cluster import check_address, connected
 from gplens.scale.run_folder import Record
 from gplens.scale.unit_task import UnitTask
 from gplens.scale.work_list import Unit
@@ -24,6 +24,9 @@ class Ray(Engine):
     An actor gets its next unit when the part and the record of the last one are written. So a slow output slows the
     reading down, and memory is that of a few pieces for each actor. The unit of an actor that dies is repeated by the
     one that replaces it.
+
+    Raises:
+        ValueError: if `workers` or `cpus` is not a whole number of 1 or more.
 
     Example:
         >>> from gplens.scale import Ray
@@ -46,6 +49,9 @@ class Ray(Engine):
             number = getattr(self, name)
             if number is not None and (not isinstance(number, int) or number < 1):
                 raise ValueError(f"expected {name} of 1 or more, got {number!r}.")
+
+    def check(self) -> None:
+        check_address(self.address)
 
     def run(self, task: UnitTask, units: Sequence[Unit]) -> Iterator[Record]:
         """Give each actor a unit as soon as it is free.

@@ -74,6 +74,7 @@ class WorkList:
 
     files: tuple[InputFile, ...]
     units: tuple[Unit, ...]
+    """Their row groups, in the order of the files."""
 
     @property
     def rows(self) -> int:

@@ -52,6 +52,9 @@ class Diagonal(Uncertainty):
 
     The tolerance is the error of the deviations, relative to the largest one of an input and output.
 
+    Raises:
+        ValueError: if the tolerance is not in [1e-13, 1).
+
     Example:
         >>> request = gplens.Diagonal()
         >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=request)
@@ -87,6 +90,9 @@ class Full(Uncertainty):
 
     The tolerance is the error of the deviations, relative to the largest one of an input and output.
 
+    Raises:
+        ValueError: if the tolerance is not in [1e-13, 1).
+
     Example:
         >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Identity(), uncertainty=gplens.Full())
         >>> e.covariance.shape
@@ -120,6 +126,11 @@ class Samples(Uncertainty):
     features. With `across_rows=True`, draw s of every input is of the same posterior function, as
     `explanation.importance()` needs it; this works for up to some hundred inputs (MATH 5.24).
 
+    Raises:
+        TypeError: if `joint` or `across_rows` is not True or False.
+        ValueError: if there are fewer than two draws, the seed is no whole number of 0 or more, or `across_rows` is
+            asked for with joint=False.
+
     Example:
         >>> draws = gplens.Samples(500, seed=0)
         >>> e = gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), uncertainty=draws)
@@ -128,6 +139,7 @@ class Samples(Uncertainty):
     """
 
     count: int
+    """The number of draws."""
     seed: int
     joint: bool = True
     across_rows: bool = field(default=False, kw_only=True)

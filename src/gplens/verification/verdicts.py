@@ -17,6 +17,7 @@ class Check:
     """
 
     name: str
+    """One word or two, such as "completeness"."""
     meaning: str
     """A sentence on what was compared."""
     value: float | None

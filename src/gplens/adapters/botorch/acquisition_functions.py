@@ -5,31 +5,30 @@ from typing import Any
 
 import torch
 from botorch.acquisition import AcquisitionFunction, FixedFeatureAcquisitionFunction, OneShotAcquisitionFunction
+from botorch.models.multitask import MultiTaskGP
 from gpytorch import settings
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.adapters.botorch.acquisition_values import check_values, evaluate, numbers_of
+from gplens.adapters.botorch.acquisition_values import check_values, model_of, numbers_of
 from gplens.adapters.botorch.criteria import Recognised, recognise
+from gplens.adapters.botorch.inputs import RoundedInputsError
 from gplens.adapters.botorch.models import raw_points
-from gplens.adapters.botorch.sample_kinks import kinks_of_samples
+from gplens.adapters.botorch.value_functions import read_values
 from gplens.adapters.gpytorch.live import without_warnings_of_jitter
 from gplens.adapters.gpytorch.snapshot import reference
 from gplens.adapters.reading import Reading, check_columns, check_unchanged, read_host, read_model
-from gplens.expectations.acquisition import Acquisition, Opaque
+from gplens.expectations.acquisition import Acquisition
 from gplens.expectations.acquisition.outcome_moments import OutcomeMoments
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.links import Exp
-from gplens.processes.cut import Cut
-from gplens.processes.functions import Functions
 from gplens.processes.process import Marginals
 from gplens.processes.transformed import AffineMap, Transformed
 
 TINY = 1e-30
-"""The smallest variance of sampled outcomes, for which BoTorch has no bound; it keeps sqrt(v) differentiable."""
-FROZEN = "gradients by autograd through the acquisition function itself, with its samples as they are"
+"""The smallest variance of outcomes that are sampled, where BoTorch has no floor: keeps sqrt(v) differentiable."""
 REFUSALS = (TypeError, ValueError)
 
 
@@ -39,28 +38,35 @@ def _(acquisition: AcquisitionFunction, points: Float[Tensor, "k d"] | None) -> 
 
     An acquisition function that was never evaluated draws its samples here, as in its first evaluation.
     """
-    model: Any = getattr(acquisition, "model", None)
+    model = model_of(acquisition)
     x = points if points is not None else raw_points(model)
     _check_kind(acquisition, x)
     with torch.no_grad(), without_warnings_of_jitter():
         acquisition(x[:1, None].to(reference(acquisition)))
     recognised = recognise(acquisition)
-    if recognised is None:
-        return _opaque(acquisition, x, "its class is known by its values alone")
     try:
         reading = read_host(model, x)
-        latents = _latents(reading)
+    except RoundedInputsError:
+        raise
     except REFUSALS as cause:
-        return _opaque(acquisition, x, f"its model was not read: {cause}")
+        return read_values(acquisition, x, None, f"its model was not read: {cause}")
+    if recognised is None:
+        return read_values(acquisition, x, reading.process, "its class is known by its values alone")
+    try:
+        latents = _latents(reading)
+    except ValueError as cause:
+        return read_values(acquisition, x, reading.process, f"its model has no posterior as a whole: {cause}")
     expectation = _expectation(acquisition, recognised, reading, latents)
     return _of_posterior(acquisition, reading, expectation)
 
 
 def _check_kind(acquisition: Any, x: Float[Tensor, "k d"]) -> None:
-    inputs = getattr(acquisition.model, "train_inputs", None) if hasattr(acquisition, "model") else None
-    if inputs is not None and getattr(acquisition.model, "input_transform", None) is None:
+    model = model_of(acquisition)
+    inputs = getattr(model, "train_inputs", None)
+    if inputs is not None and getattr(model, "input_transform", None) is None:
         first = inputs[0][0] if isinstance(inputs[0], tuple | list) else inputs[0]
-        check_columns(first.shape[-1], x)
+        if not isinstance(model, MultiTaskGP) or x.shape[1] != first.shape[-1] - 1:  # of its own task
+            check_columns(first.shape[-1], x)
     if isinstance(acquisition, OneShotAcquisitionFunction):
         name = type(acquisition).__name__
         raise ValueError(
@@ -112,30 +118,6 @@ def _of_posterior(acquisition: Any, reading: Reading, expectation: Acquisition) 
 
     likelihood = Likelihood(repr(expectation), expectation, latents=process.latents)
     return replace(reading, likelihood=likelihood, draws=None, compare=compare, acquisition=expectation.name)
-
-
-def _opaque(acquisition: Any, x: Float[Tensor, "k d"], why: str) -> Reading:
-    """The acquisition function itself as the mean of a process without variance."""
-    name, model = type(acquisition).__name__, getattr(acquisition, "model", None)
-    before = numbers_of(acquisition)
-
-    def value(x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
-        return evaluate(acquisition, x)
-
-    def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
-        check_unchanged(name, before, numbers_of(acquisition))
-        if not bool(at.m.isfinite().all()):
-            raise ValueError(
-                f"expected finite values of {name} at inputs, baselines and half-way points, got {at.m.min():g}; "
-                "choose another baseline."
-            )
-        return (f"{FROZEN}: {why}",)
-
-    process, levels = Cut.graded(Functions(value, features=x.shape[1])), kinks_of_samples(acquisition, x)
-    process, target = process if levels is None else Cut.at_levels(process, levels, 0), Opaque(name)
-    return Reading(
-        process, type(model).__name__, Likelihood(name, target), compare=compare, acquisition=name, remark=FROZEN
-    )
 
 
 @read_model.register

@@ -3,6 +3,7 @@
 from typing import Any, final
 
 import torch
+from gpytorch import settings
 from jaxtyping import Float
 from torch import Tensor
 
@@ -20,9 +21,22 @@ ROUNDING_OF_SINGLE = 1e-3
 HINT = "Its class may be changed, or it evaluates its model in another way than posterior(X)."
 
 
+def model_of(acquisition: Any) -> Any:
+    """The model of an acquisition function, or of the one inside of it; None if there is none."""
+    for name in ("model", "acq_func", "raw_acqf"):
+        inner = getattr(acquisition, name, None)
+        if inner is not None:
+            return inner if name == "model" else model_of(inner)
+    return None
+
+
 def evaluate(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
-    """acquisition(x) of single candidates, in the precision of the host."""
-    with without_warnings_of_jitter():
+    """acquisition(x) of single candidates, in its own precision.
+
+    Variances of models that are conditioned on a candidate depend on it through what GPyTorch keeps between
+    predictions, and takes out of the graph of autograd by default.
+    """
+    with without_warnings_of_jitter(), settings.detach_test_caches(False):
         return acquisition(x[:, None].to(reference(acquisition))).to("cpu", torch.float64)
 
 

@@ -26,6 +26,10 @@ SAME = 1e-9
 Smooth = Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
 
 
+class RoundedInputsError(ValueError):
+    """Inputs between whole numbers, for a model that rounds them."""
+
+
 def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
     """The affine map from raw inputs to those of the kernel, compared with the host's; None if it is not affine."""
     transform = getattr(model, "input_transform", None)
@@ -35,8 +39,11 @@ def read_inputs(model: Any, points: Float[Tensor, "k d"]) -> AffineMap | None:
     if affine is not None:
         host = model.transform_inputs(points)
         limit, hint = SAME * (1 + host.abs().max()), "A subclass may have changed the input transform."
-        if affine.rounded:
-            hint = f"Columns {list(affine.rounded)} are rounded by the model: give it whole numbers, and the baseline."
+        if affine.rounded and not bool(((affine(points) - host).abs() <= limit).all()):
+            raise RoundedInputsError(
+                f"expected whole numbers in columns {list(affine.rounded)}, which the {type(model).__name__} rounds, "
+                "got others; give it whole numbers in X and in the baseline."
+            )
         compare_numbers("transformed input", affine(points), host, limit, hint)
     return affine
 

@@ -35,6 +35,7 @@ class NaturalGradients:
     rate: float = 0.3
     """1 reaches the optimum of a Gaussian likelihood in one step; minibatches need less."""
     adam_rate: float = 0.05
+    """The rate of Adam, for everything but q(u)."""
 
 
 @final
@@ -99,6 +100,9 @@ class EarlyStopping:
 class Training:
     """Minibatches, optimiser, schedule, stopping.
 
+    Raises:
+        ValueError: if `steps`, `batch` or `checkpoint_every` is not a whole number of 1 or more.
+
     Example:
         >>> from gplens.estimators import GPCountRegressor, Training
         >>> GPCountRegressor(training=Training(steps=50, batch=200)).training.steps
@@ -112,6 +116,7 @@ class Training:
     schedule: Cosine | Constant = Cosine()
     stopping: EarlyStopping | None = EarlyStopping()
     learn_kernel: bool = True
+    """Whether the parameters of the kernel are trained, or stay where they start; `learn_inducing` says so of Z."""
     learn_inducing: bool = True
     single: bool = False
     """Train in float32, except for the Cholesky factor of K: twice as fast where matrix products dominate. The fitted

@@ -132,7 +132,8 @@ def sobol_normals(count: int, dims: int, seed: int) -> Float[Tensor, "n l"]:
 class MixedSoftmax(SampledSoftmax):
     """Softmax of a linear mix of independent latent functions, by randomised quasi Monte Carlo.
 
-    Replicates are independent scramblings of a Sobol sequence, determined by the seed.
+    Replicates are independent scramblings of a Sobol sequence, determined by the seed. Weights that are not
+    finite numbers in float64 of shape (classes, latents) are refused.
 
     Example:
         >>> gplens.links.MixedSoftmax(torch.eye(3).double(), seed=0).points
@@ -183,7 +184,7 @@ class MixedSoftmax(SampledSoftmax):
 @final
 @dataclass(frozen=True)
 class SoftmaxMonteCarlo(SampledSoftmax):
-    """Softmax of independent latent functions by plain Monte Carlo, for comparison. `Softmax` is exact and faster.
+    """Softmax by plain Monte Carlo, for comparison: `Softmax` is exact. Refuses `samples` that are no multiple of 20.
 
     Example:
         >>> gplens.links.SoftmaxMonteCarlo(samples=1000, seed=0).samples

@@ -17,13 +17,23 @@ export function drawn(options, label) {
   return chart;
 }
 
+const SHORTEST = 10; // letters of a name that still tell it from others
+
 /** How many letters of a text are seen; the marks around names that may run from right to left are not. */
 function visible(text) {
   return Array.from(text.replace(/[\u2068\u2069]/g, "")).length;
 }
 
-/** A long name with its end replaced by dots, and the marks closed that were open there. */
+/** A long text with dots. Of a name and its entries the name is cut, or, if too little of it were left, shown alone. */
 export function shortened(text, most) {
+  if (visible(text) <= most) return text;
+  const named = /^\u2068([^\u2068\u2069]*)\u2069(.+)$/s.exec(text), room = named ? most - visible(named[2]) : 0;
+  if (!named) return cut(text, most);
+  return room < SHORTEST ? cut(named[1], most) : `\u2068${cut(named[1], room)}\u2069${named[2]}`;
+}
+
+/** The beginning of a text with dots, and the marks closed that were open there. */
+function cut(text, most) {
   if (visible(text) <= most) return text;
   let kept = "", seen = 0, open = 0;
   for (const letter of text) {

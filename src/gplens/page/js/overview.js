@@ -63,7 +63,7 @@ export function summary(rows) {
   if (quality.error !== null) exact.push(`the largest estimated error of an attribution is ${numberText(quality.error)}`);
   if (quality.monte_carlo !== null) exact.push(`the largest Monte Carlo error is ${numberText(quality.monte_carlo)}`);
   const missed = quality.missed ? ` ${quality.missed} rows missed the tolerance.` : " All rows met the tolerance.";
-  const bars = quality.missed_bars ? ` The error bars of ${quality.missed_bars} rows missed theirs.` : "";
+  const bars = quality.missed_bars ? ` The error bars of ${quality.missed_bars} ${quality.missed_bars === 1 ? "row" : "rows"} missed their own tolerance.` : "";
   const sure = report.low ? `Whiskers are ${report.interval}: how sure the model is of each attribution.` : report.acquisition ? "An acquisition function is a number of the posterior and has no error bars; explain the mean of its model to have them." : "Error bars were not asked for; explain(uncertainty=gplens.Diagonal()) computes them.";
   const facts = [
     ["Explained", `${report.title}, ${rowCount(rows)}, ${report.features.length} features.`],

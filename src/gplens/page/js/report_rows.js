@@ -111,7 +111,8 @@ export class ReportRows {
   mistake(row) {
     const { targets } = this.report;
     if (!targets || targets[row] === null) return NaN;
-    const target = targets[row];
+    const target = targets[row], { of_class: ofClass } = this.report;
+    if (ofClass) return ofClass[row] ? 1 - this.predictionOf(row, 0) : this.predictionOf(row, 0);
     if (typeof target === "number" && this.outputs.length === 1) return target - this.predictionOf(row, 0);
     const names = this.outputs.map((name) => String(name)), place = names.findIndex((name) => name === String(target) || name === `class ${target}`);
     return place < 0 ? NaN : 1 - this.predictionOf(row, place);
