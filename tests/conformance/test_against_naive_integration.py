@@ -6,7 +6,18 @@ import torch
 from torch import Tensor
 
 import gplens
-from conformance.zoo import EVERY_LINK, EVERY_POSTERIOR, EXPECTED, KERNELS, KernelCase, fitted, generator, normal, rows
+from conformance.zoo import (
+    EVERY_LINK,
+    EVERY_POSTERIOR,
+    EXPECTED,
+    KERNELS,
+    PAIRS,
+    KernelCase,
+    fitted,
+    generator,
+    normal,
+    rows,
+)
 from gplens import Posterior, explain
 from gplens.baselines import Rows
 from gplens.kernels import RBF, Matern32, Matern52
@@ -23,8 +34,7 @@ def expected(dense: DensePosterior, link: Link, X: Tensor, X0: Tensor, count: in
     return torch.stack([integrated_gradient(function, x, x0, count) for x, x0 in zip(X, X0, strict=True)])
 
 
-@pytest.mark.parametrize("case", EVERY_POSTERIOR, ids=repr)
-@every_link
+@pytest.mark.parametrize(("case", "link"), PAIRS)
 def test_attributions_are_the_integrals_of_the_gradient(case: KernelCase, link: Link) -> None:
     """IG_k = d_k int d_k T(x0 + t d) dt, with an error below the one that is stated, and below the tolerance."""
     (posterior, dense), (X, X0) = fitted(case, 21), rows(21, 2)
@@ -46,11 +56,20 @@ def test_the_oracle_agrees_with_adaptive_quadrature(link: Link) -> None:
     torch.testing.assert_close(e.values[0], adaptive, rtol=1e-8, atol=1e-9)
 
 
-SMOOTH = [case for case in EVERY_POSTERIOR if case.smooth and case.name != "constant"]
+SMOOTH = [
+    pytest.param(
+        case,
+        link,
+        id=f"{type(link).__name__}-{case}",
+        marks=[] if isinstance(link, Exp) or case.name == "rbf" else pytest.mark.slow,
+    )
+    for case in EVERY_POSTERIOR
+    if case.smooth and case.name != "constant"
+    for link in (Identity(), Exp(), Probit(), Square())
+]
 
 
-@pytest.mark.parametrize("case", SMOOTH, ids=repr)
-@pytest.mark.parametrize("link", [Identity(), Exp(), Probit(), Square()], ids=lambda link: type(link).__name__)
+@pytest.mark.parametrize(("case", "link"), SMOOTH)
 def test_a_tolerance_of_1e_12_is_kept(case: KernelCase, link: Link) -> None:
     """Analytic kernels and closed-form links: gap and error both below 1e-12, relative to (4.8)."""
     (posterior, dense), (X, X0) = fitted(case, 23, noise=1.0), rows(23, 2)

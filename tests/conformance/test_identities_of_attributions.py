@@ -11,6 +11,7 @@ from conformance.zoo import (
     EXPECTED,
     FEATURES,
     KERNELS,
+    PAIRS,
     KernelCase,
     fitted,
     generator,
@@ -34,20 +35,6 @@ every_link = pytest.mark.parametrize("link", EVERY_LINK, ids=lambda link: type(l
 def size(e: gplens.Explanation) -> torch.Tensor:
     """What tolerances are relative to (4.8)."""
     return torch.maximum(e.values.abs().amax(-1), (e.prediction - e.baseline_prediction).abs())
-
-
-QUICK = {"Exp", "Sigmoid"}
-"""Links that every kernel is paired with in `make test`; the kernels below are paired with every link."""
-PAIRS = [
-    pytest.param(
-        case,
-        link,
-        id=f"{type(link).__name__}-{case}",
-        marks=[] if type(link).__name__ in QUICK or case.name in {"rbf", "matern52"} else pytest.mark.slow,
-    )
-    for case in EVERY_POSTERIOR
-    for link in EVERY_LINK
-]
 
 
 @pytest.mark.parametrize(("case", "link"), PAIRS)

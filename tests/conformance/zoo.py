@@ -12,6 +12,7 @@ translate a host's kernel into it, and facts of one kernel, such as limits and r
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pytest
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -59,6 +60,7 @@ __all__ = [
     "FEATURES",
     "KERNELS",
     "LINKS",
+    "PAIRS",
     "G",
     "KernelCase",
     "LinkCase",
@@ -146,6 +148,18 @@ KERNELS = {
 }
 EVERY_KERNEL = list(KERNELS.values())
 EVERY_POSTERIOR = [case for case in EVERY_KERNEL if case.valid]
+QUICK = {"Exp", "Sigmoid"}
+"""Links that every kernel is paired with in `make test`; rbf and matern52 are paired with every link."""
+PAIRS = [
+    pytest.param(
+        case,
+        link,
+        id=f"{type(link).__name__}-{case}",
+        marks=[] if type(link).__name__ in QUICK or case.name in {"rbf", "matern52"} else pytest.mark.slow,
+    )
+    for case in EVERY_POSTERIOR
+    for link in EVERY_LINK
+]
 
 
 def fitted(case: KernelCase, seed: int, n: int = 7, noise: float = 0.2) -> tuple[Posterior, DensePosterior]:
