@@ -19,7 +19,7 @@ from gplens.estimators.scaling import Scaling, exact_in_table_units, noise_in_ta
 from gplens.estimators.stated_probabilities import calibrated_factor
 from gplens.estimators.training.ascent import CONVERGED, Ascent, ascend, box
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
-from gplens.estimators.training.climb import ITERATIONS, TOLERANCE, Climb, log_prior, long_width
+from gplens.estimators.training.climb import ITERATIONS, TOLERANCE, Climb, log_prior
 from gplens.estimators.training.evidence import log_evidence
 from gplens.estimators.training.fit_sizes import Plan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
@@ -33,8 +33,6 @@ JITTER = 1e-6
 """Added to K of the inducing points, relative to the prior's initial variance."""
 SITES_GAIN = 4e-3
 """Nats per row that three steps with sites have to gain; further ones hardly change predictions."""
-SILENT = 1e-6
-"""The smallest noise variance of an exact model, for targets of variance one: results of programs have hardly any."""
 START_NOISE = 0.1
 """The variance of the noise at the start, for targets of variance one."""
 
@@ -53,8 +51,7 @@ def fit_exactly(design: Design, problem: Problem, X: Float[Tensor, "n d"], scali
     structure = structure_of(design, rows, 0.0)
     y, w = problem.y, problem.weights
     with Watch(settings.budget, began, settings.show) as watch:
-        start = start_of(design, problem, structure, noisy=True)
-        ascent = maximise_evidence(start, structure, rows, y, w, watch, SILENT)
+        ascent = maximise_evidence(start_of(design, problem, structure, noisy=True), structure, rows, y, w, watch)
     at, noise = ascent.best, noise_object(ascent.best)
     assert at.mean is not None
     with torch.no_grad():
@@ -84,15 +81,13 @@ def maximise_evidence(
     y: Float[Tensor, " n"],
     weights: Weights,
     watch: Watch,
-    quiet: float = QUIET,
 ) -> Ascent:
-    """L-BFGS for the evidence of some rows, times the prior of the lengthscales; the noise is at least `quiet`."""
-    wide = long_width(len(rows), start.log_lengthscale.shape[1])
+    """L-BFGS for the evidence of some rows, times the prior of the lengthscales."""
 
     def objective(at: Hyperparameters) -> Float[Tensor, ""]:
-        return (log_evidence(at, structure, rows, y, weights) + log_prior(at, structure, wide)) / len(rows)
+        return (log_evidence(at, structure, rows, y, weights) + log_prior(at, structure)) / len(rows)
 
-    bounds = box(start, structure, quiet)
+    bounds = box(start, structure, QUIET)
     return ascend(objective, start, bounds, iterations=ITERATIONS, tolerance=TOLERANCE, watch=watch)
 
 

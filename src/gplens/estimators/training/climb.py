@@ -23,28 +23,15 @@ TOLERANCE = 5e-4
 """Nats per row that three steps have to gain."""
 WORTH, LOOSE = 0.01, 0.2
 """The losses in nats per row (6.10) above which there are more inducing points, and above which they move."""
-ROWS_EACH, NARROWEST, WIDEST = 5, 0.8, 6.0
-"""Rows for each lengthscale from which on the prior of long ones is wider than that of short ones, and the least and
-the largest factor of its deviation: few rows for each should not decide which columns have no effect, many should.
-Chosen on made tables with 0.6 to 50 rows for each lengthscale and on splits of the training rows of diabetes."""
 CANDIDATES = 5000
 """The most rows among which further inducing points are chosen."""
 FEW_POINTS = "the number of inducing points"
 """The entry "held_back" of `training_summary_` if more inducing points would help."""
 
 
-def log_prior(at: Hyperparameters, structure: Structure, wide: float = WIDTH) -> Float[Tensor, ""]:
-    """The log density of a prior of all lengthscales around the typical distance, up to a constant.
-
-    Log-normal, on the side of long lengthscales with the deviation `wide`.
-    """
-    deviation = at.log_lengthscale - log(structure.typical)
-    return -torch.where(deviation > 0, deviation / wide, deviation / WIDTH).square().sum() / 2  # (6.18)
-
-
-def long_width(rows: int, lengthscales: int) -> float:
-    """The prior deviation of logarithms of long lengthscales, for the evidence of some rows (6.18)."""
-    return WIDTH * min(max(rows / (ROWS_EACH * lengthscales), NARROWEST), WIDEST)
+def log_prior(at: Hyperparameters, structure: Structure) -> Float[Tensor, ""]:
+    """The log density of a log-normal prior of all lengthscales around the typical distance, up to a constant."""
+    return -(at.log_lengthscale - log(structure.typical)).square().sum() / (2 * WIDTH**2)
 
 
 @final
