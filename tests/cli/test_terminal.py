@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 PATIENCE = 300.0
 """Seconds after which something that does not happen is an error."""
 ROWS = 24_000
-COMMAND = ["-c", "import sys; from gplens.cli.main import main; sys.exit(main())", "explain", "model", "data.parquet"]
+COMMAND = ["-m", "gplens", "explain", "model", "data.parquet"]
 
 
 @pytest.fixture
