@@ -82,7 +82,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _problem(self, y: Float[Tensor, " n"]) -> Problem:
         count = len(self.classes_)
         if count < 2:
-            raise ValueError(f"expected y with at least two classes, got {self.classes_[0]} in all rows.")
+            raise ValueError(f"expected y with at least two classes, got one class, {self.classes_[0]}, in all rows.")
         link = ("probit" if count == 2 else "softmax") if self.link is None else self.link
         if link not in LINKS or (link != "softmax" and count > 2):
             raise ValueError(
