@@ -94,7 +94,7 @@ def test_columns_of_several_inputs_have_the_sum_over_them(baseline: str) -> None
         with torch.no_grad():
             return model.model_(points).mean
 
-    attributions, h = torch.zeros(len(end)).double(), 1e-4
+    attributions, h = torch.zeros(len(end)).double(), 1e-3  # GPyTorch's distances round, more so for dates in days
     points, speed = round_path(start.numpy(), end.numpy(), [i for i, name in enumerate(plan.inputs) if "cos(" in name])
     for k in range(len(end)):
         step = torch.zeros_like(end)

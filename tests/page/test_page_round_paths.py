@@ -47,7 +47,7 @@ def test_round_paths_are_those_of_python(classes: bool, tmp_path: Path) -> None:
     pairs = np.stack(entries, axis=1).tolist()
     (answers,) = run(ANSWERS, tmp_path, [{"spec": spec, "pairs": pairs, "bars": not classes}])
     e = model.explain(
-        ends, baseline=gplens.baselines.Rows(starts), tolerance=1e-9, uncertainty=None if classes else gplens.Diagonal()
+        ends, baseline=gplens.baselines.Rows(starts), tolerance=1e-8, uncertainty=None if classes else gplens.Diagonal()
     )
     values = e.values.numpy() if classes else e.values.numpy()[:, None]
     np.testing.assert_allclose([a["values"] for a in answers], values, atol=1e-6 * np.abs(values).max())

@@ -125,7 +125,7 @@ def test_workers_with_all_their_rows_have_the_bound_of_gpytorch_and_its_optimum(
     """(6.12), (6.13) where batches are whole shards of different lengths: GPyTorch's ELBO of all rows, and, after one
     natural-gradient step of rate one with Gaussian noise, the optimal q(u) of all rows."""
     posed = pose(fit_task(regressor(), data, "y", features=FEATURES, holdout=0.0))
-    (X, y), model, likelihood = posed.start, posed.model, posed.likelihood
+    (X, y), model, likelihood = posed.sampled, posed.model, posed.likelihood
     n, cut = len(X), 700
     q = Natural(torch.zeros(1, 20).double(), torch.eye(20).double()[None])
     q.write(model)

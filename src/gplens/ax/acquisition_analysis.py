@@ -1,4 +1,4 @@
-"""Why an arm was suggested: the acquisition function of Ax's generator, split over the parameters, as cards."""
+"""The acquisition function of Ax's generator at suggested arms, explained by the parameters, as cards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from gplens.interop.design_tables import DesignTables
 
 @final
 class AcquisitionAnalysis(Analysis):
-    """`client.compute_analyses([AcquisitionAnalysis()])`: a card for each arm that waits for data.
+    """`client.compute_analyses([AcquisitionAnalysis()])`: a card for each arm without data.
 
     The bars of a card add up to the difference of the acquisition value from that at the baseline. The function is made
     as the generator makes it for its next arm: its samples are others than those that chose the arm. There are no error
@@ -53,7 +53,7 @@ class AcquisitionAnalysis(Analysis):
         generation_strategy: GenerationStrategy | None = None,
         adapter: Adapter | None = None,
     ) -> str | None:
-        """Ax's own sentence about what is missing: trials, data, or a fitted surrogate."""
+        """Ax's message about missing trials, data, or a missing surrogate."""
         return applicable_state(experiment, generation_strategy, adapter)
 
     def compute(
@@ -80,14 +80,14 @@ class AcquisitionAnalysis(Analysis):
 
 
 def middle(tables: DesignTables, arms: Arms) -> tuple[dict[str, Any], str]:
-    """The average of each number over the arms with data, as the surrogate sees it; the choices of the last."""
+    """The average of each number over the arms with data, in inputs of the surrogate; the choices of the last arm."""
     X, choices = tables.encode(arms.observed_frame()).mean(0, keepdim=True), list(arms.observed.values())[-1]
     numbers = {p.name: float(p.numbers(X)) for p in tables.parameters if p.number is not None}
     return {**choices, **numbers}, "the middle of the arms with data"
 
 
 def acquisition_of(adapter: TorchAdapter) -> Any:
-    """BoTorch's acquisition function, made as Ax makes it for the next arm, without pending ones."""
+    """BoTorch's acquisition function, made as Ax makes it for the next arm, without pending arms."""
     transformed = adapter._get_transformed_gen_args(
         search_space=adapter._search_space, optimization_config=adapter._optimization_config
     )

@@ -1,4 +1,4 @@
-"""The arms that an analysis explains, and what it explains them relative to."""
+"""The arms that an analysis explains, and their baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Arms:
 
     @staticmethod
     def of(experiment: Experiment, names: Sequence[str] | None) -> "Arms":
-        """Those with these names; the arms without data if None, or, if all have data, those of the latest trial.
+        """The arms with these names. If None, the arms without data, or those of the latest trial if all have data.
 
         Raises:
             ValueError: the experiment has no arm of such a name.
@@ -46,7 +46,7 @@ class Arms:
         return pandas.DataFrame(list(self.observed.values()), index=list(self.observed))
 
     def baseline(self, given: str | Mapping[str, Any] | Baseline | None) -> tuple[Any, str]:
-        """A baseline for gplens.explain, and what to call it: the average over all arms with data if None is given."""
+        """A baseline for gplens.explain, and its name; the average over all arms with data if None is given."""
         if given is None:
             return Sample(self.observed_frame()), f"the average over the {len(self.observed)} arms with data"
         if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Which parameters moved the predicted metric of an arm, with error bars, as cards of Ax."""
+"""Attributions of the predicted metric of arms to the parameters, with error bars, as cards of Ax."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -63,7 +63,7 @@ class AttributionAnalysis(Analysis):
         generation_strategy: GenerationStrategy | None = None,
         adapter: Adapter | None = None,
     ) -> str | None:
-        """Ax's own sentence about what is missing: trials, data, or a fitted surrogate."""
+        """Ax's message about missing trials, data, or a missing surrogate."""
         return applicable_state(experiment, generation_strategy, adapter)
 
     def compute(
@@ -85,7 +85,7 @@ class AttributionAnalysis(Analysis):
         return arm_cards(type(self).__name__, f"Attributions of {metric}", titles, subtitle, explanation, metric)
 
     def _explain(self, adapter: TorchAdapter, metric: str, arms: Arms) -> tuple[Explanation, str]:
-        """The explanation of all arms, compared with Ax's own prediction, and the name of its baseline."""
+        """The explanation of all arms, compared with the prediction of Ax, and the name of its baseline."""
         baseline, reference = arms.baseline(self.baseline)
         some_arm = next(iter(arms.observed.values()))
         tables = design_tables(adapter, some_arm)

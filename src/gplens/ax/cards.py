@@ -12,7 +12,7 @@ from gplens.display.wording import number
 from gplens.explanation import Explanation
 
 INTERVAL = 1.96
-"""Deviations to each side of a 95 % interval, which Ax's own cards show."""
+"""The half width of a 95 % interval, as on other cards of Ax, in standard deviations."""
 
 
 def attribution_table(explanation: Explanation) -> pandas.DataFrame:
@@ -51,7 +51,7 @@ def arm_cards(
 
 
 def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanation, what: str) -> PlotlyAnalysisCard:
-    """Bars that lead from the prediction at the baseline to that at the arm."""
+    """Bars from the prediction at the baseline to that at the arm."""
     table = attribution_table(explanation)
     start, end = float(explanation.baseline_prediction[0]), float(explanation.prediction[0])
     figure = _bars(table, start)
@@ -73,7 +73,7 @@ def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanatio
 
 
 def _bars(table: pandas.DataFrame, start: float) -> graph_objects.Figure:
-    """One below the other, each from where the one before it ends, with its interval."""
+    """Bars below each other, each beginning where the previous one ends, with intervals."""
     begins = start + table.attribution.cumsum().shift(fill_value=0.0)
     known = bool(table["std"].notna().any())
     spread = {"type": "data", "array": (INTERVAL * table["std"]).tolist()} if known else None

@@ -1,4 +1,4 @@
-"""Ax's parameters, and what its transforms make of them: the inputs of the surrogate."""
+"""Ax's parameters as inputs of the surrogate, by its transforms."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -43,7 +43,7 @@ def design_tables(adapter: TorchAdapter, arm: dict[str, Any]) -> DesignTables:
 
 
 def encoded(adapter: TorchAdapter, arms: list[dict[str, Any]]) -> Float[Tensor, "b e"]:
-    """Parameterizations as inputs of the surrogate, by Ax's own transforms."""
+    """Parameterizations as inputs of the surrogate, by the transforms of the adapter."""
     features = [ObservationFeatures(parameters=deepcopy(arm)) for arm in arms]
     for transform in adapter.transforms.values():
         features = transform.transform_observation_features(features)
@@ -61,7 +61,7 @@ def _values(parameter: AxParameter) -> list[Any]:
 
 
 def _number(adapter: TorchAdapter, parameter: AxParameter) -> Callable[[Tensor], Tensor] | None:
-    """From the surrogate's input back to the parameter; None if that is a choice of texts."""
+    """From the input of the surrogate to the parameter; None if the parameter is a choice of texts."""
     transforms: dict[str, Any] = dict(adapter.transforms)
     if parameter.name in getattr(transforms.get("ChoiceToNumericChoice"), "encoded_parameters", {}):
         return None

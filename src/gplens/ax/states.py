@@ -1,4 +1,4 @@
-"""States of an experiment in which there is a surrogate to explain, in Ax's own words."""
+"""Whether an experiment has a surrogate to explain, with the messages of Ax."""
 
 from ax.adapter.base import Adapter
 from ax.adapter.torch import TorchAdapter
@@ -11,7 +11,7 @@ from ax.generation_strategy.generation_strategy import GenerationStrategy
 def applicable_state(
     experiment: Experiment | None, generation_strategy: GenerationStrategy | None, adapter: Adapter | None
 ) -> str | None:
-    """What is missing; None if there are trials, data and a fitted surrogate, as for Ax's sensitivity analysis."""
+    """A message about what is missing for Ax's sensitivity analysis: trials, data, a fitted surrogate. Else None."""
     return SensitivityAnalysisPlot().validate_applicable_state(
         experiment=experiment, generation_strategy=generation_strategy, adapter=adapter
     )
@@ -20,7 +20,7 @@ def applicable_state(
 def torch_adapter(
     experiment: Experiment, generation_strategy: GenerationStrategy | None, adapter: Adapter | None
 ) -> TorchAdapter:
-    """The adapter that Ax itself would use, fitted to the experiment if need be."""
+    """The adapter that Ax would use, fitted to the experiment if necessary."""
     relevant = extract_relevant_adapter(experiment=experiment, generation_strategy=generation_strategy, adapter=adapter)
     if not isinstance(relevant, TorchAdapter):
         raise TypeError(f"expected an adapter with a fitted surrogate, got {type(relevant).__name__}; run more trials.")
@@ -28,7 +28,7 @@ def torch_adapter(
 
 
 def given_experiment(experiment: Experiment | None) -> Experiment:
-    """The experiment, which Ax's own calls always pass."""
+    """The experiment, which the calls of Ax always pass."""
     if experiment is None:
         raise ValueError("expected an experiment, got None; use client.compute_analyses([...]).")
     return experiment

@@ -14,14 +14,14 @@ from gplens.likelihood import Likelihood
 from gplens.links import Affine, Identity
 
 STRAIGHT = 1e-9
-"""Relative deviation of three points from a line, as rounding leaves it."""
+"""The largest relative deviation of three points from a line that is taken for rounding."""
 
 
 def read_metric(adapter: TorchAdapter, metric: str, arm: dict[str, Any]) -> Reading:
     """The surrogate of one metric, such that explanations add up to `adapter.predict`.
 
     Raises:
-        ValueError: the adapter has no such metric, or transforms it by more than a scale and a shift.
+        ValueError: if the adapter has no such metric, or transforms it by more than a scale and a shift.
     """
     outcomes = list(adapter.outcomes)
     if metric not in outcomes:
@@ -33,7 +33,7 @@ def read_metric(adapter: TorchAdapter, metric: str, arm: dict[str, Any]) -> Read
 
 
 def units(adapter: TorchAdapter, metric: str, arm: dict[str, Any]) -> tuple[float, float]:
-    """scale and shift of  metric = scale f + shift,  from what Ax's transforms make of f = 0, 1 and 2."""
+    """scale and shift of  metric = scale f + shift,  from the transforms of Ax at f = 0, 1 and 2."""
     outcomes, column = list(adapter.outcomes), list(adapter.outcomes).index(metric)
     f = np.repeat(np.arange(3.0)[:, None], len(outcomes), axis=1)
     data = array_to_observation_data(f=f, cov=np.zeros((3, len(outcomes), len(outcomes))), outcomes=outcomes)
@@ -47,6 +47,6 @@ def units(adapter: TorchAdapter, metric: str, arm: dict[str, Any]) -> tuple[floa
     if abs(y2 - 2 * y1 + y0) > STRAIGHT * max(abs(y0), abs(y1), abs(y2)):
         raise ValueError(
             f"expected transforms that scale and shift the metric {metric!r}, got {list(adapter.transforms)}, which "
-            "bend it; explain another metric, or use an adapter without BilogY or PowerTransformY."
+            "are not affine; explain another metric, or use an adapter without BilogY or PowerTransformY."
         )
     return y1 - y0, y0

@@ -37,7 +37,7 @@ def _problems(column: Any, entries: Entries) -> Iterator[tuple[int, str]]:
                 got = "a missing entry" if label is None else repr(label)
                 yield row, f"{got} is not a category of the training table"
     elif isinstance(column, ScalarColumn):
-        yield from _problems_of_numbers(column, column.own(entries))
+        yield from _problems_of_numbers(column, column.in_family(entries))
 
 
 def _problems_of_numbers(column: ScalarColumn, entries: Entries) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Explanations of BayBE's campaigns, called as its SHAPInsight is."""
+"""Explanations of BayBE's campaigns, with the calls of its SHAPInsight."""
 
 from gplens.adapters.hosts import Extra
 

@@ -1,4 +1,4 @@
-"""BayBE's SHAPInsight, as its users call it, with exact attributions and their error bars behind it."""
+"""The calls of BayBE's SHAPInsight, with exact attributions and their error bars."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,21 +43,21 @@ class Insight:
     surrogates: tuple[GaussianProcessSurrogate, ...]
     """One for each modelled target."""
     background_data: pandas.DataFrame
-    """In the representation that is explained."""
+    """The background, in the explained representation."""
     tables: DesignTables | None
-    """From the experimental to the computational representation; None if the latter is explained."""
+    """From the experimental to the computational representation; None if the computational one is explained."""
     acquisition: Callable[[], Any] | None = None
-    """What makes the recommender's acquisition function, BoTorch's; None if the insight came from a surrogate alone."""
+    """Makes the recommender's acquisition function of BoTorch; None for an insight of a surrogate alone."""
     incumbent: pandas.Series | None = None
-    """The best measurement, in the representation that is explained; None if several targets compete."""
+    """The best measurement, in the explained representation; None if there are several targets."""
 
     @classmethod
     def from_campaign(cls, campaign: Campaign, *, use_comp_rep: bool = False) -> "Insight":
         """The surrogate of a campaign, relative to its measurements.
 
         Raises:
-            NoMeasurementsError: there are none.
-            IncompatibilityError: BayBE's own, if its recommender has no surrogate now.
+            NoMeasurementsError: if there are none.
+            IncompatibilityError: from BayBE, if its present recommender has no surrogate.
         """
         if campaign.measurements.empty:
             raise NoMeasurementsError(
@@ -82,7 +82,7 @@ class Insight:
         """The surrogate of a recommender, fitted to measurements, relative to these.
 
         Raises:
-            TypeError: the recommender has no surrogate.
+            TypeError: if the recommender has no surrogate.
         """
         if not hasattr(recommender, "get_surrogate"):
             name = type(recommender).__name__
@@ -98,8 +98,8 @@ class Insight:
         """A trained surrogate relative to the rows of `data`, which are computational if `use_comp_rep`.
 
         Raises:
-            ModelNotTrainedError: BayBE's own.
-            IncompatibleSurrogateError: the surrogate, or one of a composite, is no Gaussian process.
+            ModelNotTrainedError: from BayBE, if the surrogate was not fitted.
+            IncompatibleSurrogateError: if the surrogate, or a part of it, is not a Gaussian process.
         """
         if data.empty:
             raise ValueError("expected background data with rows, got an empty frame.")
@@ -124,8 +124,8 @@ class Insight:
         """The Explanation of one target.
 
         Args:
-            target_index: the number of the target.
-            data: the experiments to explain, whose columns say the order of the features; the background if None.
+            target_index: the position of the target.
+            data: the experiments to explain, whose columns give the order of the features; the background if None.
             baseline: what gplens.explain takes, such as an experiment as a dictionary; the background if None.
             uncertainty, tolerance: as in gplens.explain.
         """
@@ -145,10 +145,10 @@ class Insight:
     def explain_acquisition(
         self, candidates: pandas.DataFrame, /, *, baseline: Any = None, tolerance: float | None = None
     ) -> Explanation:
-        """Why the recommender values candidates as it does, relative to the best measurement.
+        """The explanation of the acquisition function at candidates, relative to the best measurement.
 
-        `explanation.channels` has what comes from a better mean and what from a larger variance. Samples of the
-        acquisition function are those of one that is made here, not of the one that `recommend` optimised.
+        `explanation.channels` has the parts that come from a better mean and from a larger variance. The acquisition
+        function is a new one, whose samples differ from those of the one that `recommend` optimised.
 
         Args:
             candidates: experiments, such as what `campaign.recommend` returned.
@@ -156,7 +156,7 @@ class Insight:
             tolerance: as in gplens.explain; 1e-4 is enough for a picture, and faster for functions with samples.
 
         Raises:
-            IncompatibilityError: the insight has no recommender, or, BayBE's own, its recommender no such function.
+            IncompatibilityError: if the insight has no recommender, or the recommender no acquisition function.
         """
         if self.acquisition is None:
             raise IncompatibilityError(
@@ -164,7 +164,7 @@ class Insight:
                 "function; use Insight.from_campaign or Insight.from_recommender."
             )
         if baseline is None and self.incumbent is None:
-            raise ValueError("expected baseline= where several targets compete, got None; pass an experiment.")
+            raise ValueError("expected baseline= for several targets, got None; pass an experiment.")
         explanation = explain(
             replace(read(self.acquisition()), encoder=self.tables),
             rows_of(candidates, self.background_data),
@@ -184,16 +184,16 @@ class Insight:
         explanation_index: int | None = None,
         target_index: int | None = None,
     ) -> Any:
-        """Draw "bar", "beeswarm", or, with error bars, "scatter" or "waterfall"; "force" and "heatmap" are shap's.
+        """Draw "bar", "beeswarm", or, with error bars, "scatter" or "waterfall"; shap draws "force" and "heatmap".
 
         Returns matplotlib's axes, an array of them for a scatter plot of several parameters.
 
         Args:
-            plot_type: which one.
+            plot_type: the kind of plot.
             data: the experiments to explain; the background if None.
             show: whether pyplot shows the picture.
             explanation_index: the row that "waterfall" and "force" draw; with a warning, the first if None.
-            target_index: which of several targets.
+            target_index: the position of the target, if there are several.
         """
         if target_index is None and len(self.surrogates) > 1:
             raise ValueError(f"expected target_index below {len(self.surrogates)}, one for each target, got None.")

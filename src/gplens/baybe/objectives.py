@@ -1,4 +1,4 @@
-"""BayBE's objectives inside acquisition functions: affine ones are replaced by objectives that say so."""
+"""BayBE's objectives inside acquisition functions: affine ones are replaced by `AffineObjective`."""
 
 from collections.abc import Callable
 from copy import copy
@@ -15,15 +15,15 @@ SAME = 1e-9
 
 
 def known_objectives(make: Callable[[], Any], objective: Objective | None) -> Callable[[], Any]:
-    """What makes acquisition functions whose objectives are known to be affine, where they are."""
+    """A function that makes the acquisition function, with an `AffineObjective` if its objective is affine."""
     return lambda: with_known_objective(make(), objective)
 
 
 def with_known_objective(acquisition: Any, objective: Objective | None) -> Any:
-    """A copy of the acquisition function, with the same samples and values, whose objective is known to be affine.
+    """A copy of the acquisition function with the same samples and values, and an `AffineObjective`.
 
-    BayBE hides affine objectives inside functions of samples, so that nobody can tell that they are affine. It says by
-    its posterior transform which of them are. The acquisition function itself, if the objective is another one.
+    BayBE puts affine objectives inside functions of samples, which do not tell that they are affine; its posterior
+    transform does. The acquisition function itself is returned if its objective is not affine.
     """
     if objective is None or getattr(acquisition, "objective", None) is None:
         return acquisition
@@ -34,9 +34,9 @@ def with_known_objective(acquisition: Any, objective: Objective | None) -> Any:
     models = getattr(acquisition.model, "models", (acquisition.model,))
     points = models[0].train_inputs[0][:2, None]
     with torch.no_grad():
-        values = acquisition(points)  # which draws the samples, if that was not done yet
+        values = acquisition(points)  # which draws the samples, if they were not drawn before
         known = copy(acquisition)
-        known._modules = dict(acquisition._modules)  # a module's copy shares them with it
+        known._modules = dict(acquisition._modules)  # the copy of a module shares this dictionary with it
         known.objective = AffineObjective(transform.weights.to(torch.float64), float(transform.offset))
         difference = (values - known(points)).abs().max()
     return known if bool(difference <= SAME * values.abs().max()) else acquisition

@@ -1,4 +1,4 @@
-"""The kinds of pictures that SHAPInsight draws."""
+"""The kinds of plots of SHAPInsight."""
 
 import warnings
 from collections.abc import Callable
@@ -11,17 +11,17 @@ import pandas
 from gplens.explanation import Explanation
 
 KINDS = ("bar", "beeswarm", "force", "heatmap", "scatter", "waterfall")
-"""BayBE's names. gplens draws all but "force" and "heatmap", which are shap's own."""
+"""BayBE's names. gplens draws all but "force" and "heatmap", which shap draws."""
 SINGLE = ("force", "waterfall")
-"""Pictures of one experiment."""
+"""Plots of one experiment."""
 WHISKERS = ("scatter", "waterfall")
-"""Pictures that show error bars, which are not computed for the others."""
+"""Plots with error bars, which are not computed for the others."""
 MOST = 12
-"""The most scatter plots in one picture: those of the numbers with the largest attributions."""
+"""The most scatter plots in one figure, those of the numbers with the largest attributions."""
 ABREAST = 4
-"""Scatter plots in a row."""
+"""The number of scatter plots in a row."""
 SIDE = 4.5
-"""Inches of a scatter plot."""
+"""The width and height of a scatter plot in inches."""
 
 
 def draw(
@@ -32,7 +32,7 @@ def draw(
     show: bool,
     explanation_index: int | None,
 ) -> Any:
-    """One of the kinds, of what `explain` says of the rows, or of one of them, with error bars or without."""
+    """A plot of one kind. `explain` returns the explanation of some rows, with error bars or without."""
     if kind not in KINDS:
         raise ValueError(f"expected a plot type of {', '.join(KINDS)}, got {kind!r}.")
     if kind in SINGLE and explanation_index is None:
@@ -50,7 +50,7 @@ def draw(
 
 
 def _figure(kind: str, explanation: Explanation, *, show: bool) -> Any:
-    """One that pyplot knows if it is to show it; None, so that a plot makes one of its own, if not."""
+    """A figure of pyplot if it will be shown; else None, so that the plot makes a new figure."""
     if not show:
         return None
     from matplotlib import pyplot

@@ -1,4 +1,4 @@
-"""BayBE's two representations: parameters as experimenters name them, and the columns that its models compute with."""
+"""BayBE's two representations: the parameters of experimenters, and the columns of its models."""
 
 import pandas
 import torch
@@ -11,7 +11,7 @@ from gplens.interop.design_tables import DesignTables, Parameter, unchanged
 
 
 def experimental_tables(searchspace: SearchSpace) -> DesignTables:
-    """One column for each parameter. Its computational columns, such as descriptors, are added up."""
+    """One column for each parameter, with the sum over its computational columns, such as descriptors."""
     parameters = tuple(_parameter(parameter, searchspace) for parameter in searchspace.parameters)
 
     def encode(frame: pandas.DataFrame) -> Float[Tensor, "b e"]:
@@ -23,7 +23,7 @@ def experimental_tables(searchspace: SearchSpace) -> DesignTables:
 
 
 def _parameter(parameter: BaybeParameter, searchspace: SearchSpace) -> Parameter:
-    """A number keeps its value; the rows of `comp_df` say which encoding is which category."""
+    """A number keeps its value; the rows of `comp_df` are the encodings of the categories."""
     inputs = tuple(searchspace.get_comp_rep_parameter_indices(parameter.name))
     if parameter.is_numerical:
         return Parameter(parameter.name, inputs, unchanged)

@@ -1,4 +1,4 @@
-"""What an insight takes from BayBE's surrogates, recommenders and objectives, and what it refuses."""
+"""BayBE's surrogates and measurements as an insight uses them, and errors for those that it does not support."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def trained_space(surrogate: GaussianProcessSurrogate, data: pandas.DataFrame) -
     """The search space that a surrogate was trained on.
 
     Raises:
-        ModelNotTrainedError: BayBE's own.
+        ModelNotTrainedError: from BayBE, if the surrogate was not fitted.
     """
     if surrogate._searchspace is None:
         surrogate.posterior(data)  # raises
@@ -45,7 +45,7 @@ def trained_space(surrogate: GaussianProcessSurrogate, data: pandas.DataFrame) -
 def predicted(
     surrogate: GaussianProcessSurrogate, rows: pandas.DataFrame, *, use_comp_rep: bool
 ) -> Float[Tensor, " b"]:
-    """BayBE's own prediction, in the units of the modelled target."""
+    """The prediction of BayBE, in the units of the modelled target."""
     with torch.no_grad():
         if use_comp_rep:
             posterior: Any = surrogate._posterior_comp(torch.tensor(rows.to_numpy(dtype=float).copy()))
@@ -57,7 +57,7 @@ def predicted(
 def measured(
     searchspace: SearchSpace, objective: Objective | None, measurements: pandas.DataFrame, *, use_comp_rep: bool
 ) -> tuple[pandas.DataFrame, pandas.Series | None]:
-    """The measured experiments, and the one that the objective likes best; None where several targets compete."""
+    """The measured experiments, and the best one by the objective; None for several targets."""
     data: Any = measurements[[parameter.name for parameter in searchspace.parameters]]
     data = searchspace.transform(data) if use_comp_rep else data
     if objective is None or objective.is_multi_output:
@@ -67,7 +67,7 @@ def measured(
 
 
 def rows_of(data: pandas.DataFrame | None, background: pandas.DataFrame) -> pandas.DataFrame:
-    """The columns that are explained, in the order of the background; the background itself if there is no data."""
+    """The explained columns, in the order of the background; the background itself if there is no data."""
     if data is None:
         return background
     missing = [name for name in background.columns if name not in data.columns]

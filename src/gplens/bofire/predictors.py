@@ -1,4 +1,4 @@
-"""What strategies and surrogates of BoFire have in common: inputs, outputs, a fitted model and its predictions."""
+"""What strategies and surrogates of BoFire share: inputs, outputs, a fitted model and its predictions."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -23,15 +23,15 @@ class Fitted:
 
     predictor: Any
     model: Any
-    """BoTorch's, with one output for each name."""
+    """The model of BoTorch, with one output for each name."""
     inputs: Inputs
     specs: InputTransformSpecs
-    """How BoFire writes categories into the inputs of the model."""
+    """BoFire's encodings of categories as inputs of the model."""
     outputs: tuple[str, ...]
 
     @staticmethod
     def of(predictor: Any, experiments: pandas.DataFrame) -> "Fitted":
-        """Raises a ValueError, BoFire's own, if nothing was fitted; a TypeError for predictors of another kind."""
+        """Raises BoFire's ValueError if nothing was fitted, and a TypeError for predictors of another kind."""
         if not isinstance(predictor, BotorchStrategy | BotorchSurrogate):
             raise TypeError(
                 f"expected a strategy or a surrogate of BoFire that uses BoTorch, got {type(predictor).__name__}; "
@@ -48,11 +48,11 @@ class Fitted:
         return self.model if len(self.outputs) == 1 else self.model.subset_output([self.outputs.index(output)])
 
     def predicted(self, experiments: pandas.DataFrame, output: str) -> Float[Tensor, " b"]:
-        """BoFire's own prediction."""
+        """The prediction of BoFire."""
         return torch.tensor(self.predictor.predict(experiments)[f"{output}_pred"].to_numpy(dtype=float))
 
     def tables(self, experiments: pandas.DataFrame) -> DesignTables:
-        """One column for each input; categories are told by their encodings, found out with the first experiment."""
+        """One column for each input. Categories are recognised by encodings, computed for the first experiment."""
         columns, _ = self.inputs._get_transform_info(self.specs)
         names = tuple(self.inputs.get_keys())
         row = experiments[list(names)].iloc[[0]]

@@ -1,4 +1,4 @@
-"""The call of BoFire's `shap_importance`, with exact attributions behind it, and the same with error bars."""
+"""BoFire's `shap_importance` with exact attributions, and explanations with error bars."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ def explain(
     uncertainty: Uncertainty | bool | None = True,
     tolerance: float | None = None,
 ) -> dict[str, Explanation]:
-    """An Explanation of what a strategy or a surrogate predicts, for each of its outputs, in BoFire's own columns.
+    """An Explanation of each predicted output of a strategy or a surrogate, in the columns of BoFire.
 
     Args:
         predictor: a fitted strategy or surrogate.
@@ -33,7 +33,7 @@ def explain(
         uncertainty, tolerance: as in gplens.explain.
 
     Raises:
-        ValueError: BoFire's own, if nothing was fitted.
+        ValueError: from BoFire, if nothing was fitted.
 
     Returns:
         An Explanation for each output, by the name of the output.
@@ -71,17 +71,17 @@ def shap_importance(
     bg_sample_size: int | None = 50,
     seed: int | None = None,
 ) -> dict[str, Any]:
-    """A shap.Explanation for each output, as BoFire's function of this name returns it, without its sampling.
+    """A shap.Explanation for each output, as BoFire's function of this name returns it, but without sampling.
 
     Args:
         predictor: a fitted strategy or surrogate.
         experiments: the rows to explain.
         bg_experiments: the background; the explained experiments if None.
         bg_sample_size: the number of rows that are drawn from a larger background; all if None.
-        seed: of this draw.
+        seed: the seed of this draw.
 
     Raises:
-        ValueError: BoFire's own, if nothing was fitted.
+        ValueError: from BoFire, if nothing was fitted.
 
     Returns:
         A shap.Explanation for each output, by the name of the output.
@@ -100,7 +100,7 @@ def shap_importance(
 
 
 def _with_entries(explanation: Explanation, experiments: pandas.DataFrame) -> Any:
-    """As shap has it, with the entries of the experiments as they are, categories among them."""
+    """An explanation of shap with the entries of the experiments, including categories."""
     given = explanation.to_shap()
     given.data = experiments[list(explanation.feature_names)].to_numpy()
     return given
@@ -109,19 +109,19 @@ def _with_entries(explanation: Explanation, experiments: pandas.DataFrame) -> An
 def explain_acquisition(
     strategy: Any, candidates: pandas.DataFrame, *, baseline: Any, tolerance: float | None = None
 ) -> Explanation:
-    """Why a strategy values candidates as it does: its acquisition function relative to a baseline.
+    """The explanation of the acquisition function of a strategy at candidates, relative to a baseline.
 
-    `explanation.channels` has what comes from a better mean and what from a larger variance.
+    `explanation.channels` has the parts that come from a better mean and from a larger variance.
 
     Args:
         strategy: a fitted strategy.
         candidates: the rows to explain, such as what `strategy.ask` returned.
-        baseline: what gplens.explain takes, such as an experiment as a dictionary. Near an experiment that was done an
-            acquisition function is sharp, since little is left to learn there, and takes long to integrate.
+        baseline: what gplens.explain takes, such as an experiment as a dictionary. Near a measured experiment an
+            acquisition function is sharp and takes long to integrate.
         tolerance: as in gplens.explain; 1e-4 is enough for a picture, and much faster.
 
     Raises:
-        ValueError: the strategy has several acquisition functions, or, BoFire's own, nothing was fitted.
+        ValueError: if the strategy has several acquisition functions; from BoFire, if nothing was fitted.
 
     Returns:
         One Explanation, of all candidates.

@@ -1,4 +1,4 @@
-"""Dates and datetimes: a trend, and the time of day, the weekday and the time of the year, which come round again."""
+"""Dates and datetimes: a trend, and the cyclic time of day, weekday and time of the year."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ CYCLES: dict[str, tuple[str, Callable[[Numbers], Numbers]]] = {
     "week": ("weekday", _of_week),
     "year": ("time of year", _of_year),
 }
-"""The cyclic parts: their names, and the fraction of the cycle of seconds since 1970."""
+"""The cyclic parts: their names, and functions from seconds since 1970 to the fraction of the cycle."""
 
 
 @final
@@ -44,7 +44,7 @@ CYCLES: dict[str, tuple[str, Callable[[Numbers], Numbers]]] = {
 class DateTime(Scalar):
     """Days since an origin, and (cos, sin) of time of day, weekday and time of year; the default for dates.
 
-    Datetimes count on the clock of their time zone.
+    Datetimes are read in their own time zone.
 
     Raises:
         ValueError: if a part is not one of the four.
@@ -55,9 +55,9 @@ class DateTime(Scalar):
     """
 
     parts: tuple[str, ...] | None = None
-    """Some of "trend", "day", "week" and "year"; None is all that vary in the training table."""
+    """Some of "trend", "day", "week" and "year"; None stands for all that vary in the training table."""
     origin: float | int | None = field(default=None, repr=False)
-    """The origin of the trend in seconds since 1970; None is the first date of the training table."""
+    """The origin of the trend in seconds since 1970; None stands for the first date of the training table."""
     families: ClassVar[tuple[str, ...]] = ("date", "datetime")
     straight: ClassVar[str | None] = "days and angles (the shorter way round)"
 
@@ -96,13 +96,13 @@ class DateTime(Scalar):
         return np.column_stack([trend if part == "trend" else circle(CYCLES[part][1](x)) for part in parts])
 
     def backward(self, values: Numbers) -> Numbers:
-        """By the trend; NaN without one."""
+        """The date that belongs to the trend; NaN without a trend."""
         if "trend" not in (self.parts or PARTS):
             return np.full(len(values), np.nan)
-        return np.round((self.origin or 0.0) + DAY * values[:, 0], 3)  # milliseconds, else a day may begin too early
+        return np.round((self.origin or 0.0) + DAY * values[:, 0], 3)  # to milliseconds, else a day may begin too early
 
     def text(self, x: float) -> str | None:
-        """Without the time of day at midnight, if the time of day is no input."""
+        """At midnight, the date alone if the time of day is not an input."""
         dated = self.parts is not None and "day" not in self.parts and x % DAY == 0
         return text_of("date", x) if dated else None
 

@@ -1,4 +1,4 @@
-"""Categories, with an input for each, and columns that are left out."""
+"""Categories, with one input each, and columns that are left out."""
 
 import warnings
 from collections import Counter
@@ -11,7 +11,7 @@ from gplens.adapters.entries import Entries, text_of
 from gplens.columns.kind import Column, Kind, Numbers, Texts
 
 LISTED = 3
-"""Categories of an average that are listed, those with the largest shares."""
+"""The most categories of an average that are listed, those with the largest shares."""
 MISSING = "missing"
 
 
@@ -59,13 +59,13 @@ class CategoryColumn(Column):
     name: str
     family: str
     categories: tuple[str | None, ...]
-    """Those of the training table; None is that of missing entries."""
+    """The categories of the training table; None stands for missing entries."""
     shares: tuple[float, ...]
-    """The fraction of the rows of the training table that each category has."""
+    """The fraction of the training rows in each category."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """None for a column with one category, which says nothing."""
+        """No inputs for a column with one category, which does not distinguish any rows."""
         if len(self.categories) == 1:
             return ()
         return tuple(f"{self.name} = {MISSING if label is None else label}" for label in self.categories)
@@ -88,7 +88,7 @@ class CategoryColumn(Column):
     def encode(self, entries: Entries) -> Numbers:
         labels = labels_of(entries.as_family(self.family))
         places = {label: i for i, label in enumerate(self.categories)}
-        rows = np.vstack([np.eye(len(self.categories)), np.array(self.shares)])  # the last one for unseen categories
+        rows = np.vstack([np.eye(len(self.categories)), np.array(self.shares)])  # the last row is for unseen ones
         unseen = [i for i, label in enumerate(labels) if label not in places]
         if unseen:
             first = MISSING if labels[unseen[0]] is None else repr(labels[unseen[0]])
@@ -103,9 +103,9 @@ class CategoryColumn(Column):
 
     def shown(self, entries: Entries) -> tuple[Numbers, Texts]:
         labels = labels_of(entries.as_family(self.family))
-        known = set(self.categories)
+        trained = set(self.categories)
         texts = [MISSING if label is None else label for label in labels]
-        marked = [text if label in known else f"{text} (unseen)" for text, label in zip(texts, labels, strict=True)]
+        marked = [text if label in trained else f"{text} (unseen)" for text, label in zip(texts, labels, strict=True)]
         return np.full(len(texts), np.nan), list(marked)
 
     def decode(self, values: Numbers) -> tuple[Numbers, Texts]:
@@ -174,8 +174,8 @@ class DroppedColumn(Column):
     def shown(self, entries: Entries) -> tuple[Numbers, Texts]:
         number = entries.family == "number"
         numbers = entries.values if number else np.full(len(entries.values), np.nan)
-        gone = entries.missing
-        return numbers, [None if number and not gone[i] else entries.shown(i) for i in range(len(gone))]
+        missing = entries.missing
+        return numbers, [None if number and not missing[i] else entries.shown(i) for i in range(len(missing))]
 
     def decode(self, values: Numbers) -> tuple[Numbers, Texts]:
         return np.full(len(values), np.nan), ["left out"] * len(values)

@@ -1,4 +1,4 @@
-"""What is done with every column of a table: the encoder that a fit makes of its training table."""
+"""How each column of a table becomes inputs: the encoder that a fit makes from its training table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ from gplens.columns.number import Number
 from gplens.columns.scalar import ScalarColumn
 
 LISTED = 3
-"""Names of columns that a sentence lists."""
+"""The most names of columns that a sentence lists."""
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class ColumnPlan(Encoder):
-    """The columns of the training table, in their order, and the inputs that the model has for each of them.
+    """The columns of the training table, in order, and the inputs of the model for each of them.
 
     Example:
         >>> from gplens.estimators import GPRegressor
@@ -48,28 +48,28 @@ class ColumnPlan(Encoder):
 
     @property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(tuple(range(start, start + len(column.inputs))) for start, column in self._starts())
+        return tuple(tuple(range(first, first + len(column.inputs))) for first, column in self._with_offsets())
 
     @property
     def sharing(self) -> tuple[tuple[int, ...], ...]:
         """All inputs, in sets that share one scale and one lengthscale."""
-        sets = [(start, members) for start, column in self._starts() for members in column.sharing]
-        return tuple(tuple(start + i for i in members) for start, members in sets)
+        sets = [(first, members) for first, column in self._with_offsets() for members in column.sharing]
+        return tuple(tuple(first + i for i in members) for first, members in sets)
 
     @property
     def arcs(self) -> tuple[tuple[int, int], ...]:
-        return tuple((start + i, start + j) for start, column in self._starts() for i, j in column.arcs)
+        return tuple((first + i, first + j) for first, column in self._with_offsets() for i, j in column.arcs)
 
-    def _starts(self) -> Iterator[tuple[int, Column]]:
+    def _with_offsets(self) -> Iterator[tuple[int, Column]]:
         """Each column with the number of its first input."""
-        start = 0
+        first = 0
         for column in self.columns:
-            yield start, column
-            start += len(column.inputs)
+            yield first, column
+            first += len(column.inputs)
 
     @property
     def plain(self) -> bool:
-        """Whether every column is a number that is its own input."""
+        """Whether every column is a number that is an input as it is."""
         return all(
             isinstance(column, ScalarColumn)
             and isinstance(column.kind, Number)
@@ -80,13 +80,13 @@ class ColumnPlan(Encoder):
 
     @property
     def path(self) -> str | None:
-        bent: dict[str, list[str]] = {}
+        encoded: dict[str, list[str]] = {}
         for column in self.columns:
             if column.straight is not None:
-                bent.setdefault(column.straight, []).append(column.name)
-        if not bent:
+                encoded.setdefault(column.straight, []).append(column.name)
+        if not encoded:
             return None
-        inputs = "; ".join(f"{phrase} of {_listed(names)}" for phrase, names in bent.items())
+        inputs = "; ".join(f"{phrase} of {_listed(names)}" for phrase, names in encoded.items())
         sums = "; attributions of the inputs of a column are added up" if self.sums else ""
         return f"path straight in the inputs of the model: {inputs}; other columns as they are{sums}"
 
@@ -97,13 +97,13 @@ class ColumnPlan(Encoder):
         return Table(values, raw.names, raw.vector, raw.backend, raw.row_names), _joined(shown)
 
     def raw(self, X: Any, what: str, *, vectors: bool = False) -> RawTable:
-        """A user's table with the names of these columns."""
+        """A user's table, with the names of the training table."""
         return self.aligned(read_raw(X, what, names=self.names, vectors=vectors), what)
 
     def aligned(self, raw: RawTable, what: str) -> RawTable:
-        """A table with the names of these columns, after a check that it has them."""
+        """A table with the names of the training table, after a check that it has the same columns."""
         if raw.vector and raw.names and self.named and sorted(raw.names) == sorted(self.names):
-            place = dict(zip(raw.names, raw.columns, strict=True))  # a row whose entries have names, in any order
+            place = dict(zip(raw.names, raw.columns, strict=True))  # one row with named entries, in any order
             raw = replace(raw, names=self.names, columns=tuple(place[name] for name in self.names))
         got, expected = (raw.names, self.names) if raw.names and self.named else (len(raw.columns), len(self.columns))
         if got != expected:
@@ -116,7 +116,7 @@ class ColumnPlan(Encoder):
         return replace(raw, columns=tuple(map(Entries.called, raw.columns, self.names)))
 
     def encode(self, raw: RawTable) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The inputs (rows, inputs) of a table with these columns."""
+        """The inputs (rows, inputs) of an aligned table."""
         parts = [column.encode(entries) for column, entries in zip(self.columns, raw.columns, strict=True)]
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 

@@ -1,4 +1,4 @@
-"""Numbers that come round again, and times of day."""
+"""Numbers with a period, and times of day."""
 
 from dataclasses import dataclass
 from math import inf, pi
@@ -13,7 +13,7 @@ from gplens.columns.scalar import Scalar
 DAY = 86400.0
 """Seconds."""
 SHORTER_ARC = "angle (the shorter way round)"
-"""What paths are straight in."""
+"""The coordinate in which paths are straight."""
 
 
 def circle(turns: Numbers) -> Numbers:
@@ -22,7 +22,7 @@ def circle(turns: Numbers) -> Numbers:
 
 
 def turns_of(values: Numbers) -> Numbers:
-    """The numbers of turns in [0, 1) of points, by their direction from the centre."""
+    """The directions of points from the centre, as numbers of turns in [0, 1)."""
     turns = np.arctan2(values[:, 1], values[:, 0]) / (2 * pi)
     return np.where(turns < -1e-12, turns + 1, np.maximum(turns, 0.0))
 
@@ -30,7 +30,7 @@ def turns_of(values: Numbers) -> Numbers:
 @final
 @dataclass(frozen=True)
 class Cyclic(Scalar):
-    """(cos, sin) of 2 pi x / period: 23 h is as near to 0 h as 1 h is.
+    """(cos, sin) of 2 pi x / period, so that 23 h is as near to 0 h as 1 h is.
 
     Raises:
         ValueError: if the period is not a finite number above zero.

@@ -1,4 +1,4 @@
-"""Columns of a training table that say nothing, or are hardly what they are taken for: refused or warned of."""
+"""Errors and warnings for columns of a training table that carry no information or were probably misread."""
 
 import re
 import warnings
@@ -15,35 +15,36 @@ from gplens.columns.number import Number
 from gplens.columns.scalar import ScalarColumn
 
 MANY = 50
-"""A column of texts with more categories than this, and than half of the rows, is taken for names or free text."""
+"""Texts with more categories than this, and more than half as many as rows, are read as names or free text."""
 SEVERAL = 20
-"""A column of texts with more categories than this, most of which are numbers, is warned of."""
+"""A column of texts with more categories than this raises a warning if most of them are numbers."""
 FEWEST = 20
-"""Tables with fewer rows are not looked at for row numbers."""
+"""The smallest number of rows at which row numbers are looked for."""
 AMOUNT = re.compile(r"[-+]?[$€£]? ?[-+]?\d[\d,. ]*([eE][-+]?\d+)? ?[%$€£]?", re.ASCII)
 """Texts that are numbers, with separators, currencies or per cent."""
 ROW_NUMBER = re.compile(r"(.*[_ .-])?id|.*[a-z]Id|[A-Z]*I[dD]|index|row|Unnamed: \d+", re.ASCII)
-"""Names of columns that number the rows, such as id, user_id, userId, PID, and those that pandas writes."""
+"""Names of columns that number the rows: id, user_id, userId, PID, and those that pandas writes."""
 
 
 def check_texts(columns: Sequence[Entries]) -> None:
-    """Refuse texts that cannot be categories, all columns at once, and warn of numbers that are texts."""
+    """Refuse columns of texts that cannot be categories, all in one error, and warn of numbers written as texts."""
     names = [entries for entries in columns if _free(entries)]
     if names:
-        found = "; ".join(_found(entries) for entries in names)
+        contents = "; ".join(_contents(entries) for entries in names)
         left_out = ", ".join(f"{entries.name!r}: Drop()" for entries in names)
         raise ValueError(
-            f"expected categories in {_listed(names)}, got {found}: names or free text say nothing about other rows. "
-            f"Convert what are dates or numbers, leave out the rest with columns={{{left_out}}} (gplens fit: --drop), "
-            "or insist with Category()."
+            f"expected categories in {_listed(names)}, got {contents}: names and free text do not "
+            "tell anything about other rows. Convert dates and numbers, leave out the rest with "
+            f"columns={{{left_out}}} (gplens fit: --drop), "
+            "or keep a column as categories with Category()."
         )
     mixed = [entries for entries in columns if _mostly_numbers(entries)]
     for entries in mixed:
         other = next(text for text in entries.values if text is not None and not AMOUNT.fullmatch(text))
         warnings.warn(
-            f"column {entries.name!r} is taken for {len(_different(entries))} categories, although most of its texts "
-            f"are numbers; {other!r} is none. If it stands for a missing entry, say so when the table is read, with "
-            f"pandas by na_values=[{other!r}].",
+            f"column {entries.name!r} is read as {len(_different(entries))} categories, although most of its texts are "
+            f"numbers; {other!r} is not. If it stands for a missing entry, read the table with it as missing: in "
+            f"pandas, na_values=[{other!r}].",
             stacklevel=5,
         )
 
@@ -64,11 +65,11 @@ def _mostly_numbers(entries: Entries) -> bool:
     )
 
 
-def _found(entries: Entries) -> str:
-    """What is in a column of texts, and how to convert it if they are numbers."""
+def _contents(entries: Entries) -> str:
+    """The number of texts of a column and an example, and whether they are numbers."""
     texts, first = _different(entries), entries.shown(int((~entries.missing).argmax()))
-    found = f"{len(texts)} different texts in {len(entries.values)} rows, such as {first!r}"
-    return f"{found} (numbers as texts)" if all(AMOUNT.fullmatch(text) for text in texts) else found
+    contents = f"{len(texts)} different texts in {len(entries.values)} rows, such as {first!r}"
+    return f"{contents} (numbers as texts)" if all(AMOUNT.fullmatch(text) for text in texts) else contents
 
 
 def _listed(columns: Sequence[Entries]) -> str:
@@ -76,7 +77,7 @@ def _listed(columns: Sequence[Entries]) -> str:
 
 
 def warn_of_columns(plan: ColumnPlan, raw: RawTable) -> None:
-    """Say which named columns have one value, or none, and which ones number the rows."""
+    """Warn of named columns with a single value or none, and of those that number the rows."""
     if raw.names is None:
         return
     pairs = list(zip(raw.columns, plan.columns, strict=True))
@@ -86,7 +87,7 @@ def warn_of_columns(plan: ColumnPlan, raw: RawTable) -> None:
     constant = [entries.name for entries in used if _is_constant(entries)]
     if constant:
         warnings.warn(
-            f"{len(constant)} of {len(raw.columns)} columns have one value in all {raw.rows} rows and say nothing: "
+            f"{len(constant)} of {len(raw.columns)} columns have one value in all {raw.rows} rows, and are not used: "
             f"{', '.join(map(repr, constant))}.",
             stacklevel=4,
         )
@@ -94,8 +95,8 @@ def warn_of_columns(plan: ColumnPlan, raw: RawTable) -> None:
     if numbered:
         left_out = ", ".join(f"{entries.name!r}: Drop()" for entries in numbered)
         warnings.warn(
-            f"{_listed(numbered)}: another whole number in each of the {raw.rows} rows, used as a number. If it only "
-            f"names the rows, leave it out with columns={{{left_out}}}.",
+            f"{_listed(numbered)}: a different whole number in each of the {raw.rows} rows, read as a number. If "
+            f"it only identifies the rows, leave it out with columns={{{left_out}}}.",
             stacklevel=4,
         )
 

@@ -1,4 +1,4 @@
-"""What a column is taken for: the abstract `Kind` that a user chooses, and the `Column` that a fit makes of it."""
+"""The interface of kinds of columns: the `Kind` that a user chooses, and the `Column` that a fit makes of it."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -31,38 +31,38 @@ class Column(ABC):
     @property
     @abstractmethod
     def straight(self) -> str | None:
-        """What a path is straight in, as a phrase before "of" and names of columns; None for the column itself."""
+        """The coordinates in which a path is straight, as a phrase before "of" and names; None for the column."""
 
     @property
     def arcs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of the inputs that are (cos, sin) of an angle, along which paths go round."""
+        """Pairs of inputs that are (cos, sin) of an angle, along which paths are arcs."""
         return ()
 
     @property
     @abstractmethod
     def description(self) -> str:
-        """What is done with the column, in a line."""
+        """How the column becomes inputs, in one line."""
 
     @abstractmethod
     def encode(self, entries: Entries) -> Numbers:
-        """Inputs of the model, (rows, inputs). Raises a ValueError with row and column for entries that have none."""
+        """Inputs of the model, (rows, inputs). Raises a ValueError with row and column for an entry without inputs."""
 
     @abstractmethod
     def shown(self, entries: Entries) -> tuple[Numbers, Texts]:
-        """The entries as numbers, NaN where there is none, and as texts, None where the number is printed."""
+        """The entries as numbers, NaN for those that are none, and as texts, None where the number is printed."""
 
     @abstractmethod
     def decode(self, values: Numbers) -> tuple[Numbers, Texts]:
-        """The same of inputs of the model, such as those of an average row."""
+        """The entries that inputs of the model stand for, which may be averages of rows; in the form of `shown`."""
 
     @abstractmethod
     def constant(self, number: float) -> Numbers:
-        """The inputs for a number, (inputs,). Raises a ValueError if the column does not have numbers."""
+        """The inputs (inputs,) of a number. Raises a ValueError if the column does not hold numbers."""
 
 
 @dataclass(frozen=True)
 class Kind(ABC):
-    """What a user says about a column: gplens.columns.Cyclic(24), Category(), ...
+    """How a user wants a column to be read: gplens.columns.Cyclic(24), Category(), ...
 
     Example:
         >>> isinstance(gplens.columns.Cyclic(24), gplens.columns.Kind)
@@ -70,11 +70,11 @@ class Kind(ABC):
     """
 
     families: ClassVar[tuple[str, ...]]
-    """What the entries of such a column can be."""
+    """The families of entries that such a column may hold."""
 
     @abstractmethod
     def fit(self, entries: Entries) -> Column:
-        """What the entries of the training table make of it."""
+        """The column, with what its entries in the training table decide."""
 
     def check_family(self, entries: Entries) -> None:
         """Refuse a column whose entries cannot be of this kind."""

@@ -41,7 +41,7 @@ class Number(Scalar):
 @final
 @dataclass(frozen=True)
 class Log(Scalar):
-    """log(x + plus), for numbers above -plus that spread over orders of magnitude: prices, areas, counts.
+    """log(x + plus), for numbers above -plus that range over orders of magnitude: prices, areas, counts.
 
     Raises:
         ValueError: if `plus` is not a finite number.

@@ -1,4 +1,4 @@
-"""From a training table and a user's wishes to a plan, and plans as JSON."""
+"""From a training table and the kinds that a user chose to a `ColumnPlan`, and plans as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -29,27 +29,27 @@ DEFAULTS: dict[str, Kind] = {
     "date": DateTime(),
     "time": Time(),
 }
-"""The kind of a column by what its entries are."""
+"""The kind of a column, by the family of its entries."""
 
 
 def plan_columns(raw: RawTable, columns: Any) -> ColumnPlan:
     """The plan for a training table: the kinds that the user chose in `columns=`, and the defaults for the rest.
 
     Raises:
-        ValueError, TypeError: a choice for a column that does not exist or cannot be of that kind, or a column that
-            has no default.
+        ValueError, TypeError: if a chosen column does not exist or cannot be of the chosen kind, or a column has no
+            default kind.
     """
     chosen = _chosen(raw, columns)
     read = [_read(entries, chosen.get(entries.name)) for entries in raw.columns]
     check_texts([entries for entries in read if entries.family == "text" and entries.name not in chosen])
     plan = ColumnPlan(tuple(_fitted(entries, chosen.get(entries.name)) for entries in read), bool(raw.names))
     if not plan.inputs:
-        raise ValueError(f"expected at least one column that says something, got {raw.rows} rows with {plan!r}")
+        raise ValueError(f"expected at least one column with an input, got {raw.rows} rows with {plan!r}")
     return plan
 
 
 def _read(entries: Entries, kind: Kind | None) -> Entries:
-    """Texts that are dates as dates, unless the user chose something else for them."""
+    """Texts that are dates become dates, unless the user chose another kind for the column."""
     return _as_dates(entries) if kind is None or isinstance(kind, DateTime) else entries
 
 
@@ -60,14 +60,14 @@ def _fitted(entries: Entries, kind: Kind | None) -> Column:
 
 
 def _as_dates(entries: Entries) -> Entries:
-    """Texts that all are dates as dates; other entries as they are."""
+    """Dates, if all texts are dates in one layout; else the entries unchanged. Raises a ValueError for two layouts."""
     layouts = entries.layouts()
     if not layouts:
         return entries
     if len(layouts) > 1:
         name = entries.name
         raise ValueError(
-            f"expected dates whose day and month differ in their order in column {name!r}, got texts such as "
+            f"expected dates in column {name!r} with one possible order of day and month, got texts such as "
             f"{entries.shown(int((~entries.missing).argmax()))!r}, which can be {' or '.join(layouts)} in all "
             f"{len(entries.values)} rows; convert them, with pandas by "
             f"frame[{name!r}] = pandas.to_datetime(frame[{name!r}], dayfirst=True) or dayfirst=False."
@@ -89,7 +89,7 @@ def _chosen(raw: RawTable, columns: Any) -> dict[str, Kind]:
         unnamed = position is not None and 0 <= position < len(names) and raw.names is None
         name = names[position] if unnamed and position is not None else str(key)
         if name not in names:
-            raise ValueError(f"expected columns= for columns of {names}, got one for {key!r}.")
+            raise ValueError(f"expected names in columns= among {names}, got {key!r}.")
         if not isinstance(kind, Kind):
             hint = f"write {kind.__name__}()" if isinstance(kind, type) and issubclass(kind, Kind) else "create one"
             raise TypeError(f"expected a kind of gplens.columns for column {key!r}, got {kind!r}; {hint}.")

@@ -1,4 +1,4 @@
-"""Columns whose entries are a number each, or are counted as one: numbers, booleans, dates and times."""
+"""Columns whose entries are numbers, or are represented by numbers: booleans, dates and times."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from gplens.adapters.entries import FAMILIES, Entries, text_of
 from gplens.columns.kind import Column, Kind, Numbers, Texts
 
 SAME = 1e-9
-"""Largest difference between inputs and those of the number that they are decoded to, relative to their size."""
+"""The largest difference between inputs and the inputs of the number that they decode to, relative to their size."""
 
 
 @dataclass(frozen=True)
 class Scalar(Kind):
-    """A kind of column in which the inputs of the model are functions of one number."""
+    """A kind of column whose inputs are functions of one number."""
 
     @abstractmethod
     def inputs(self, name: str) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ class Scalar(Kind):
 
     @abstractmethod
     def backward(self, values: Numbers) -> Numbers:
-        """The number that inputs belong to, or, for averages of inputs, are nearest to."""
+        """The number with these inputs, or the nearest one for averages of inputs."""
 
     @property
     @abstractmethod
@@ -36,7 +36,7 @@ class Scalar(Kind):
         """What the inputs are."""
 
     straight: ClassVar[str | None]
-    """What a path is straight in, as a phrase before "of" and names of columns; None if that is the column itself."""
+    """The coordinates in which a path is straight, as a phrase before "of" and names; None for the column."""
 
     def sharing(self) -> tuple[tuple[int, ...], ...]:
         """The inputs, in sets that share one scale."""
@@ -47,7 +47,7 @@ class Scalar(Kind):
         return ()
 
     def check(self, x: Numbers) -> int | None:
-        """The first row whose number has no inputs; None if all have."""
+        """The first row whose number has no inputs; None if every number has inputs."""
         return None
 
     def text(self, x: float) -> str | None:
@@ -55,7 +55,7 @@ class Scalar(Kind):
         return None
 
     def resolved(self, x: Numbers) -> "Scalar":
-        """The same kind with what the numbers of the training table decide."""
+        """The same kind, with options that were left open taken from the training table."""
         return self
 
     def fit(self, entries: Entries) -> "ScalarColumn":
@@ -71,7 +71,7 @@ class Scalar(Kind):
 @final
 @dataclass(frozen=True)
 class ScalarColumn(Column):
-    """A column of numbers, or of what is counted as numbers."""
+    """A column of numbers, or of entries that are represented by numbers."""
 
     name: str
     kind: Scalar
@@ -98,8 +98,8 @@ class ScalarColumn(Column):
 
     @property
     def straight(self) -> str | None:
-        own = self.kind.straight
-        return own if self.fill is None else f"{own or 'number'} and missingness"
+        coordinates = self.kind.straight
+        return coordinates if self.fill is None else f"{coordinates or 'number'} and missingness"
 
     @property
     def description(self) -> str:
@@ -116,13 +116,13 @@ class ScalarColumn(Column):
         inputs = self.kind.forward(x)
         return inputs if self.fill is None else np.column_stack([inputs, missing.astype(np.float64)])
 
-    def own(self, entries: Entries) -> Entries:
+    def in_family(self, entries: Entries) -> Entries:
         """The entries in the family of the training table."""
         return entries.as_family(self.family, self.layout)
 
     def checked(self, entries: Entries) -> Entries:
         """The entries in the family of the training table, after a check that each one has inputs."""
-        entries = self.own(entries)
+        entries = self.in_family(entries)
         missing, x = entries.missing, entries.values
         if bool((~missing).any()) and entries.zone != self.zone:
             self._refuse(f"datetimes in the time zone {self.zone}", f"the time zone {entries.zone}", "convert them")
@@ -143,14 +143,14 @@ class ScalarColumn(Column):
         raise ValueError(f"expected {expected} in column {self.name!r}, got {got}; {remedy}.")
 
     def shown(self, entries: Entries) -> tuple[Numbers, Texts]:
-        entries = self.own(entries)
+        entries = self.in_family(entries)
         return entries.values, self._texts(entries.values)
 
     def decode(self, values: Numbers) -> tuple[Numbers, Texts]:
         missing = values[:, -1] == 1 if self.fill is not None else np.zeros(len(values), dtype=bool)
-        own = values if self.fill is None else values[:, :-1]
-        x = self.kind.backward(own)
-        off = np.abs(self.kind.forward(x) - own).max(1) > SAME * (1 + np.abs(own).max(1))
+        inputs = values if self.fill is None else values[:, :-1]
+        x = self.kind.backward(inputs)
+        off = np.abs(self.kind.forward(x) - inputs).max(1) > SAME * (1 + np.abs(inputs).max(1))
         texts = self._texts(np.where(missing, np.nan, x))
         around: Callable[[int], str] = lambda i: f"around {texts[i] or f'{x[i]:.4g}'}"  # noqa: E731
         texts = [around(i) if off[i] and not missing[i] else text for i, text in enumerate(texts)]

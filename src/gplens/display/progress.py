@@ -13,8 +13,8 @@ Advance = Callable[[int], None]
 
 
 def check_progress(progress: Any) -> None:
-    """Refuse anything but True, False and None; and True without tqdm."""
-    if progress is not None and not isinstance(progress, bool):
+    """Refuse anything but True and False; and True without tqdm."""
+    if not isinstance(progress, bool):
         raise TypeError(f"expected progress=True, False or None, got {progress!r}.")
     if progress and find_spec("tqdm") is None:
         raise ImportError("expected tqdm to be installed for progress=True, got no module tqdm. Run pip install tqdm.")
@@ -27,7 +27,7 @@ def showing(total: int, progress: bool | None) -> Iterator[Advance]:
     With None a bar appears after two seconds, on a terminal or in a notebook, if tqdm is installed; with True always.
     """
     if progress is None:
-        progress = total > 1 and find_spec("tqdm") is not None and (_in_notebook() or _on_terminal())
+        progress = find_spec("tqdm") is not None and (_in_notebook() or _on_terminal())
     if not progress:
         yield lambda rows: None
         return

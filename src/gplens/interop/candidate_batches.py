@@ -40,7 +40,9 @@ def explain_batch(
     Example:
         >>> from botorch.acquisition import qUpperConfidenceBound
         >>> from botorch.models import SingleTaskGP
-        >>> acquisition = qUpperConfidenceBound(SingleTaskGP(X, y[:, None]), beta=0.2)
+        >>> from botorch.sampling import SobolQMCNormalSampler
+        >>> sampler = SobolQMCNormalSampler(torch.Size([64]), seed=0)
+        >>> acquisition = qUpperConfidenceBound(SingleTaskGP(X, y[:, None]), beta=0.2, sampler=sampler)
         >>> first, second = gplens.explain_batch(acquisition, [[0.2, 0.9], [0.8, 0.7]], baseline=0.5, tolerance=1e-3)
         >>> first.channels is not None, second.channels is None
         (True, True)

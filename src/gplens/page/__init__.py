@@ -1,4 +1,4 @@
-"""One HTML file with the report of an explanation and, for many models, a live what-if; without any server."""
+"""One HTML file with the report of an explanation and, for many models, an interactive what-if, without a server."""
 
 from gplens.page.writing import write
 

@@ -1,4 +1,4 @@
-"""The columns of the user's table as sliders and menus: their encoding, ranges, histograms and a first setting."""
+"""The columns of the user's table as sliders and menus: encodings, ranges, histograms and first settings."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from gplens.columns.scalar import ScalarColumn
 from gplens.page.kernel_specs import NotLiveError
 
 BINS = 24
-"""Bars of the histogram behind a slider."""
+"""The number of bars of the histogram behind a slider."""
 FEW = 40
-"""A column with at most as many whole numbers has a bar for each."""
+"""A column with at most this many whole numbers has a bar for each."""
 Numbers = NDArray[np.float64]
 
 
@@ -26,19 +26,19 @@ def control_specs(encoder: Encoder | None, names: tuple[str, ...], table: Number
     """A control for each column.
 
     Args:
-        encoder: how tables become inputs; None if each column is a number and an input.
-        names: of the columns.
-        table: entries as the page has them (`entries_of`), (rows, columns), for ranges and histograms.
+        encoder: from tables to inputs; None if each column is a number and an input.
+        names: the names of the columns.
+        table: entries (rows, columns) in the form of the page (`entries_of`), for ranges and histograms.
 
     Raises:
-        NotLiveError: columns that are transformed by steps that the page does not know.
+        NotLiveError: if columns are transformed by steps that the page cannot evaluate.
     """
     if encoder is None:
         specs = [{"kind": "number", "family": "number", "fill": None, "inputs": 1} for _ in names]
     elif isinstance(encoder, ColumnPlan):
         specs = [_encoding(column) for column in encoder.columns]
     else:
-        raise NotLiveError("the steps of its pipeline change the columns in ways that the page does not know")
+        raise NotLiveError("the page cannot evaluate the steps of its pipeline")
     return [
         {"name": name, **spec, **_data(spec, table[:, i])}
         for i, (name, spec) in enumerate(zip(names, specs, strict=True))
@@ -46,7 +46,7 @@ def control_specs(encoder: Encoder | None, names: tuple[str, ...], table: Number
 
 
 def _encoding(column: Column) -> dict[str, Any]:
-    """How an entry becomes inputs of the model."""
+    """The encoding of an entry as inputs of the model."""
     count = len(column.inputs)
     if isinstance(column, CategoryColumn):
         labels = ["missing" if label is None else label for label in column.categories]
@@ -71,11 +71,11 @@ def _kind(kind: Any) -> dict[str, Any]:
             return {"kind": "cyclic", "period": DAY}
         case DateTime():
             return {"kind": "datetime", "parts": list(kind.parts or ()), "origin": float(kind.origin or 0.0)}
-    raise NotLiveError(f"the page does not know columns of the kind {kind!r}")
+    raise NotLiveError(f"the page cannot evaluate columns of the kind {kind!r}")
 
 
 def _data(spec: dict[str, Any], entries: Numbers) -> dict[str, Any]:
-    """Range, histogram and a typical entry of a column, from the entries that are there."""
+    """Range, histogram and a typical entry of a column, from its entries that are not missing."""
     present = entries[np.isfinite(entries)]
     if spec["kind"] == "category":
         counts = np.bincount(present.astype(int), minlength=len(spec["categories"]))
@@ -103,7 +103,7 @@ def _data(spec: dict[str, Any], entries: Numbers) -> dict[str, Any]:
 
 
 def _step(spec: dict[str, Any], low: float, high: float, whole: bool) -> float:
-    """Of a slider: days for dates, minutes for times, ones for whole numbers, else about a 200th of the range."""
+    """The step of a slider: days for dates, minutes for times, 1 for whole numbers, else about a 200th of the range."""
     unit = {"date": DAY, "datetime": 3600.0, "time": 60.0}.get(spec["family"])
     if unit is not None:
         return unit
@@ -114,7 +114,7 @@ def _step(spec: dict[str, Any], low: float, high: float, whole: bool) -> float:
 
 
 def entries_of(encoder: Encoder | None, numbers: Numbers, texts: list[list[str | None]]) -> Numbers:
-    """Rows of a table as the page has them: numbers, positions of categories, NaN for what is missing or unseen."""
+    """Rows of a table in the form of the page: numbers, positions of categories, NaN for missing and unseen entries."""
     if not isinstance(encoder, ColumnPlan):
         return numbers
     rows = numbers.copy()
@@ -123,5 +123,5 @@ def entries_of(encoder: Encoder | None, numbers: Numbers, texts: list[list[str |
             place = {"missing" if label is None else label: i for i, label in enumerate(column.categories)}
             rows[:, k] = [place.get(text or "", np.nan) for text in texts[k]]
         elif isinstance(column, DroppedColumn):
-            rows[:, k] = 0.0  # the model does not see it
+            rows[:, k] = 0.0  # which is not an input
     return rows

@@ -1,4 +1,4 @@
-"""The file: a template, styles, the chart library, our modules as one script, and the data, under a strict policy."""
+"""The file: a template, styles, the chart library, our modules as one script, and the data, with a strict policy."""
 
 import re
 from base64 import b64encode
@@ -16,7 +16,7 @@ EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MUL
 
 
 def page_html(content: dict[str, Any], title: str) -> str:
-    """The whole file. `content` is what the scripts read; no part of it becomes HTML."""
+    """The whole file. The scripts read `content`, no part of which becomes HTML."""
     scripts = [*(_read(f"vendor/{name}") for name in VENDOR), script()]
     for code in scripts:
         assert "</script" not in code
@@ -37,12 +37,12 @@ def page_html(content: dict[str, Any], title: str) -> str:
 
 @cache
 def script() -> str:
-    """Our modules without their imports and exports, in one function: no names are left in the window."""
+    """Our modules without imports and exports, inside one function, so that they define no global names."""
     return '(() => {\n"use strict";\n' + "\n".join(map(_inlined, modules())) + "\n})();"
 
 
 def modules() -> tuple[str, ...]:
-    """The names of our modules, each one after those that it imports."""
+    """The names of our modules, each after those that it imports."""
     order: dict[str, None] = {}
 
     def visit(name: str) -> None:
@@ -55,7 +55,7 @@ def modules() -> tuple[str, ...]:
 
 
 def _inlined(name: str) -> str:
-    """A module as part of a longer script, in which it sees the names of those before it."""
+    """A module as part of one script, where the names of the modules before it are defined."""
     return EXPORT.sub("", IMPORT.sub("", _read(f"js/{name}.js")))
 
 

@@ -1,4 +1,4 @@
-"""Intervals that single attributions do not determine: of the contrast of two outputs, and of mean sizes over rows."""
+"""Intervals that need joint distributions: of the contrast of two outputs, and of mean sizes over rows."""
 
 from itertools import combinations
 from typing import Any
@@ -12,13 +12,13 @@ from gplens.display.marks import marks
 from gplens.page.packing import floats
 
 MOST_NUMBERS = 60_000
-"""Intervals of contrasts that a page carries, 1.3 MB of them: 3 classes, 1,000 rows and 20 features."""
+"""The most intervals of contrasts in a page (1.3 MB): those of 3 classes, 1,000 rows and 20 features."""
 BOUND = "± 1 posterior sd at most: the mean of the rows' deviations"
-"""sd(mean_i |a_i|) <= mean_i sd(a_i), since a deviation is a norm; equal if all rows move together."""
+"""sd(mean_i |a_i|) <= mean_i sd(a_i), since a deviation is a norm; equal if all rows are fully correlated."""
 
 
 def contrasts(part: Any, level: float) -> dict[str, Any]:
-    """The ends of the intervals of output i less output j, i < j, of each row and feature; or why there are none."""
+    """The ends of the intervals of output i minus output j, i < j, for each row and feature; or why there are none."""
     names, spread = part.output_names, part.spread
     if names is None or len(names) < 2 or spread is None or spread.std is None:
         return {"contrasts": None, "no_contrasts": None}
@@ -28,15 +28,15 @@ def contrasts(part: Any, level: float) -> dict[str, Any]:
     if len(pairs) * part.values[:, 0].numel() > MOST_NUMBERS:
         return {"contrasts": None, "no_contrasts": "the page would be too large; explanation.contrast() has them"}
     columns = tuple([k] for k in range(len(part.feature_names)))
-    found = [marks(part.contrast(i, j), None, slice(None), columns, level) for i, j in pairs]
-    low, high = (np.stack([getattr(f, name) for f in found]) for name in ("low", "high"))
+    bars = [marks(part.contrast(i, j), None, slice(None), columns, level) for i, j in pairs]
+    low, high = (np.stack([getattr(pair, name) for pair in bars]) for name in ("low", "high"))
     return {"contrasts": {"low": floats(low), "high": floats(high)}, "no_contrasts": None}
 
 
 def mean_sizes(part: Any, level: float) -> dict[str, Any] | None:
     """The ends of the intervals of mean |attribution|: for each output, then for the likeliest output of each row.
 
-    Of draws that are joint over the rows they are posterior intervals (5.24), of deviations alone an upper bound.
+    From draws that are joint over the rows they are posterior intervals (5.24), from deviations an upper bound.
     """
     spread: Any = part.spread
     if spread is None or spread.std is None:

@@ -1,4 +1,4 @@
-"""Kernels as the page evaluates them. One that it does not know is refused with the reason that the page prints."""
+"""Kernels in the form of the page. Others are refused with the reason that the page prints."""
 
 from typing import Any
 
@@ -32,14 +32,14 @@ STATIONARY: dict[type[Kernel], str] = {
 
 
 class NotLiveError(Exception):
-    """Why a model has a report and no sliders, as a sentence."""
+    """A model has a report but no sliders; the message is the reason, which continues "since ..."."""
 
 
 def kernel_spec(kernel: Kernel, features: list[int]) -> dict[str, Any]:
-    """A kernel that sees these features, as JSON.
+    """A kernel of these features, as JSON.
 
     Raises:
-        NotLiveError: a kernel that the page cannot evaluate.
+        NotLiveError: if the page cannot evaluate the kernel.
     """
     if isinstance(kernel, Scale):
         return {"type": "scale", "variance": float(kernel.variance), "kernel": kernel_spec(kernel.kernel, features)}

@@ -1,4 +1,4 @@
-"""What the what-if needs: the model, its columns with their data, the explained rows as settings, and baselines."""
+"""The data of the what-if: the model, its columns, the explained rows as settings, and baselines."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,11 +29,11 @@ from gplens.processes.process import Process
 from gplens.targets import Response, Target
 
 COMPARED = 16
-"""Rows whose predictions are compared with those of the explanation."""
+"""The most rows whose predictions are compared with those of the explanation."""
 SAME = 1e-6
-"""The largest difference of the two, relative to their size."""
+"""The largest accepted difference of predictions, relative to their size."""
 MEDOID = 1000
-"""Rows among which the medoid is sought."""
+"""The most rows among which the medoid is searched."""
 Predictions = Callable[[Float[Tensor, "b e"]], Float[Tensor, "b o"]]
 Numbers = NDArray[np.float64]
 
@@ -49,11 +49,11 @@ def live_part(
     chosen: Int[Tensor, " k"],
     predictions: Predictions,
 ) -> dict[str, Any]:
-    """All of it as JSON.
+    """The data of the what-if as JSON.
 
     Raises:
-        NotLiveError: why there is none.
-        ValueError: the model is not the one that was explained.
+        NotLiveError: if there is no what-if; the message is the reason.
+        ValueError: if the predictions of the model are not the explained ones.
     """
     e, encoder = explanation, reading.encoder
     names = e.feature_names if encoder is None else encoder.names
@@ -82,7 +82,7 @@ def _outputs(reading: Reading, response: Expectation, latents: int) -> tuple[str
 
 
 def _entries(encoder: Encoder | None, numbers: Float[Tensor, "b d"], texts: EntryTexts | None) -> Numbers:
-    """Rows of an explanation as the page has them."""
+    """Rows of an explanation in the form of the page."""
     return entries_of(encoder, numbers.numpy(), [] if texts is None else _texts(OriginalRows(numbers, texts)))
 
 
@@ -93,7 +93,7 @@ def _texts(shown: OriginalRows) -> list[list[str | None]]:
 
 
 def _read(encoder: Encoder | None, data: Any) -> tuple[Numbers, Float[Tensor, "b e"]]:
-    """A user's table as the page has it, and as inputs of the model."""
+    """A user's table in the form of the page, and as inputs of the model."""
     if encoder is None:
         values = read_table(data, "data").values
         return values.numpy(), values
@@ -102,7 +102,7 @@ def _read(encoder: Encoder | None, data: Any) -> tuple[Numbers, Float[Tensor, "b
 
 
 def _encoded(encoder: Encoder | None, rows: Numbers) -> Float[Tensor, "b e"]:
-    """Rows of the page as inputs of the model; NaN in the columns of categories that the model has not seen."""
+    """Rows in the form of the page as inputs of the model; NaN for categories outside the training table."""
     if not isinstance(encoder, ColumnPlan):
         return torch.from_numpy(rows)
     columns = []
@@ -128,7 +128,7 @@ def _number(text: str | None) -> float:
 
 
 def _check(e: Any, outputs: tuple[str, ...], table: Float[Tensor, "b e"], predictions: Predictions) -> None:
-    """Refuse a model that does not predict what the explanation says."""
+    """Refuse a model whose predictions differ from those of the explanation."""
     chosen = torch.linspace(0, len(e) - 1, min(len(e), COMPARED)).long()
     ours = predictions(table[chosen])
     theirs = e.prediction[chosen].reshape(len(chosen), -1)
@@ -145,7 +145,7 @@ def _check(e: Any, outputs: tuple[str, ...], table: Float[Tensor, "b e"], predic
 def _baselines(
     e: Any, encoder: Encoder | None, model: Any, rows: Numbers, table: Float[Tensor, "b e"], predictions: Predictions
 ) -> list[dict[str, Any]]:
-    """Baselines to choose from, the one of the report first, if it can be found again."""
+    """Baselines to choose from; that of the report is the first, if one of the candidates has its prediction."""
     mean, middle, average = table.mean(0, keepdim=True), _medoid(table), getattr(model, "mean_input_", None)
     candidates: list[tuple[Float[Tensor, "1 e"], Numbers | None]] = [(mean, None)]
     if average is not None:
@@ -154,26 +154,26 @@ def _baselines(
         row = _entries(encoder, e.baseline[:1], e.labels.baseline)
         if not np.isnan(row).any():
             candidates.insert(0, (_encoded(encoder, row), row[0]))
-    start, found = e.baseline_prediction[:1].reshape(1, -1), []
+    reported, options = e.baseline_prediction[:1].reshape(1, -1), []
     for candidate, setting in [] if e.background else candidates:
         ours = predictions(candidate)
-        if ours.shape == start.shape and bool(((ours - start).abs() <= SAME * (1 + start.abs())).all()):
+        if ours.shape == reported.shape and bool(((ours - reported).abs() <= SAME * (1 + reported.abs())).all()):
             name = f"that of the report: {baseline_text(e.provenance.baseline)}"
-            found = [_option("report", name, candidate, setting)]
+            options = [_option("report", name, candidate, setting)]
             break
-    found.append(_option("mean", f"the mean of {len(rows):,} rows", mean, None))
+    options.append(_option("mean", f"the mean of {len(rows):,} rows", mean, None))
     name = "the medoid: the row that is nearest to all others"
-    return [*found, _option("medoid", name, table[middle : middle + 1], rows[middle])]
+    return [*options, _option("medoid", name, table[middle : middle + 1], rows[middle])]
 
 
 def _option(key: str, name: str, inputs: Float[Tensor, "1 e"], setting: Numbers | None) -> dict[str, Any]:
-    """A baseline: its inputs, and the entries of its columns, if it is a row of a table."""
+    """A baseline: its inputs, and the entries of its columns if it is a row of a table."""
     entries = None if setting is None or np.isnan(setting).any() else setting.tolist()
     return {"id": key, "name": name, "inputs": inputs[0].tolist(), "setting": entries}
 
 
 def _medoid(table: Float[Tensor, "b e"]) -> int:
-    """The row with the least mean distance to the others, in deviations of the inputs."""
+    """The row with the smallest mean distance to the others, in standard deviations of the inputs."""
     chosen = sampled_rows(len(table), MEDOID)
     rows = table[chosen]
     scale = rows.std(0, correction=0)

@@ -1,4 +1,4 @@
-"""The posterior, the links and the likelihood of a model as the page evaluates them (MATH 1, 2, 3)."""
+"""The posterior, the links and the likelihood of a model in the form of the page (MATH 1, 2, 3)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from gplens.processes.stack import Stack
 from gplens.processes.transformed import Transformed
 
 MOST_POINTS = 2500
-"""Support points times the root of the number of matrices: with more a file has over 30 MB, and a drag stalls."""
+"""The most support points times the root of the number of matrices: with more, a file has over 30 MB and drags lag."""
 LINKS: dict[type[Link], str] = {Identity: "identity", Exp: "exp", Sigmoid: "sigmoid", Softplus: "softplus"}
 
 
@@ -28,7 +28,7 @@ def live_model(process: Process, response: Expectation, likelihood: Likelihood |
     """A model as JSON.
 
     Raises:
-        NotLiveError: the page cannot evaluate it; the message is the reason, and continues "since ...".
+        NotLiveError: if the page cannot evaluate the model.
     """
     base, rate, shift = _unscaled(process)
     parts = base.parts if isinstance(base, Stack) else (base,)
@@ -46,7 +46,7 @@ def live_model(process: Process, response: Expectation, likelihood: Likelihood |
 
 
 def _unscaled(process: Process) -> tuple[Process, Float[Tensor, " d"], Float[Tensor, " d"]]:
-    """The process of scaled inputs x rate + shift, and the two vectors."""
+    """The process of the scaled inputs x rate + shift, with rate and shift."""
     if not isinstance(process, Transformed):
         one = torch.ones(process.features, dtype=torch.float64)
         return process, one, torch.zeros_like(one)

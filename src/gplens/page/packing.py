@@ -1,4 +1,4 @@
-"""Numbers and texts as the page carries them: float64 in base64, and JSON that cannot end a script element."""
+"""Numbers and texts in the form of the page: float64 in base64, and JSON that cannot end a script element."""
 
 import json
 from base64 import b64encode
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-"""Characters of JSON texts that HTML or old parsers of JavaScript would read; as escapes they mean the same."""
+"""Characters in JSON that HTML or old parsers of JavaScript would interpret; the escapes mean the same."""
 
 
 def floats(values: ArrayLike | Tensor) -> str:
@@ -26,12 +26,12 @@ def triangle(A: Tensor) -> str:
 
 
 def to_script(content: Any) -> str:
-    """JSON for a script element: no entry can close the element or open a comment, whatever names a user has."""
+    """JSON for a script element: no name or text of a user can close the element or open a comment."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(str.maketrans(ESCAPED))
 
 
 def finite(number: float | int | Tensor) -> float | None:
-    """A number, or None where JSON has none."""
+    """A number; None if it is infinite or NaN, which JSON does not have."""
     value = float(number)
     return value if isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What the report shows of an explanation, as JSON: rows, attributions with intervals, quality, origin."""
+"""The data of the report as JSON: rows, attributions with intervals, quality, provenance."""
 
 import platform
 import re
@@ -16,11 +16,11 @@ from gplens.page.joint_marks import contrasts, mean_sizes
 from gplens.page.packing import finite, floats
 
 MOST_ROWS = 1000
-"""Rows that a page carries; of more a sample is taken."""
+"""The most rows of a page; of more rows a sample is taken."""
 
 
 def sampled_rows(count: int, most: int = MOST_ROWS) -> Tensor:
-    """The rows that the page carries: all, or a sample that depends on their number alone."""
+    """The rows of the page: all, or a sample that depends only on their number."""
     if count <= most:
         return torch.arange(count)
     return torch.randperm(count, generator=torch.Generator().manual_seed(0))[:most].sort().values
@@ -63,20 +63,20 @@ def report(explanation: Any, level: float, targets: Any, rows: Tensor) -> dict[s
 
 
 def _channels(part: Any) -> list[dict[str, Any]]:
-    """What of every attribution comes through each channel; none if they were not computed."""
+    """The parts of all attributions by channel; an empty list if channels were not computed."""
     return [{"name": name, "values": floats(values)} for name, values in (part.channels or {}).items()]
 
 
 def _support(part: Any) -> dict[str, Any]:
     """How far the data determine the model along each path, and at the baseline of the first row."""
-    known = part.support
-    if known is None:
+    support = part.support
+    if support is None:
         return {"support": None, "prior_share": None, "distance": None, "baseline_std": None}
-    share, std = known.total_prior_share, known.baseline_std
+    share, std = support.total_prior_share, support.baseline_std
     return {
-        "support": [[round(s, 4) for s in row] for row in known.along.tolist()],
+        "support": [[round(s, 4) for s in row] for row in support.along.tolist()],
         "prior_share": None if share is None else floats(share),
-        "distance": None if known.distance is None else finite(known.distance[0]),
+        "distance": None if support.distance is None else finite(support.distance[0]),
         "baseline_std": None if std is None else [finite(s) for s in std[0].reshape(-1)],
     }
 
@@ -86,19 +86,19 @@ def _same(baseline: Tensor) -> Tensor:
 
 
 def _entries(numbers: Tensor, texts: Any) -> dict[str, Any]:
-    """A table: numbers, and texts where there are any."""
+    """A table: numbers, and texts of the entries that have one."""
     codes = None if texts is None else texts.codes[: len(numbers)].tolist()
     return {"numbers": floats(numbers), "words": [] if texts is None else list(texts.words), "codes": codes}
 
 
 def _targets(targets: Any, rows: Tensor) -> list[Any]:
-    """What was observed, as numbers or texts."""
+    """The observed targets, as numbers or texts."""
     observed = np.asarray(targets)[rows.numpy()]
     return [finite(y) if isinstance(y, float | int) else str(y) for y in observed.tolist()]
 
 
 def _of_class(targets: Any, rows: Tensor, p: Any) -> list[bool] | None:
-    """Which rows were observed to be of the class whose probability is explained; None if it is not that of a class."""
+    """Whether each row was observed in the explained class; None if the target is not the probability of a class."""
     named = re.fullmatch(r"P\(y = (.*)\)", p.output or "", re.DOTALL)
     if named is None or p.target != "Response()":
         return None
@@ -111,19 +111,19 @@ def _marks(part: Attributions, level: float) -> dict[str, Any]:
     """Attributions (rows, outputs, features) and the ends of their intervals."""
     columns = tuple([k] for k in range(len(part.feature_names)))
     outputs = [None] if part.output_names is None else list(range(len(part.output_names)))
-    found = [marks(part, j, slice(None), columns, level) for j in outputs]
-    low = [f.low for f in found if f.low is not None]
-    high = [f.high for f in found if f.high is not None]
+    bars = [marks(part, j, slice(None), columns, level) for j in outputs]
+    low = [output.low for output in bars if output.low is not None]
+    high = [output.high for output in bars if output.high is not None]
     return {
-        "values": floats(np.stack([f.values for f in found], axis=1)),
+        "values": floats(np.stack([output.values for output in bars], axis=1)),
         "low": floats(np.stack(low, axis=1)) if low else None,
         "high": floats(np.stack(high, axis=1)) if high else None,
-        "interval": found[0].interval,
+        "interval": bars[0].interval,
     }
 
 
 def _quality(e: Any) -> dict[str, Any]:
-    """How exact the numbers are, over all rows, those outside of the sample included."""
+    """The accuracy of the numbers over all rows, including those outside the sample."""
     spread = None if e.spread is None else e.spread.converged
     return {
         "gap": finite(e.gap.abs().max()) if len(e) else 0.0,
@@ -136,7 +136,7 @@ def _quality(e: Any) -> dict[str, Any]:
 
 
 def _facts(e: Any) -> list[tuple[str, str]]:
-    """Settings, versions and the fingerprint of the data, by name."""
+    """Settings, versions and a fingerprint of the data, by name."""
     p = e.provenance
     digest = sha256()
     for tensor in (e.inputs, e.baseline, e.values):

@@ -33,26 +33,27 @@ def write(
     positions: Sequence[int] | None = None,
     total: int | None = None,
 ) -> Path:
-    """Write one HTML file with the report of an explanation and, if the model is given and known to it, a what-if.
+    """Write one HTML file with the report of an explanation and, if the page can evaluate the given model, a what-if.
 
-    The file opens from disk, asks nothing of the network and runs no script but its own (docs/PAGE.md).
+    The file opens from disk, makes no requests and runs only the scripts that it contains (docs/PAGE.md).
 
     Args:
-        explanation: what is reported.
-        path: the file to write; one that exists is replaced.
-        model: the model that was explained, for the what-if. The page says why, if it cannot have one.
+        explanation: the result of `gplens.explain`.
+        path: the file to write; an existing one is replaced.
+        model: the explained model, for the what-if. The page says why, if there is none.
         likelihood: as for `gplens.explain`.
-        data: a table in the columns of the explanation, whose ranges and histograms stand behind the sliders; the
-            explained rows if None.
-        targets: what was observed for each row, so that rows can be sorted by the error of their predictions.
-        title: of the page; what was explained if None.
+        data: a table in the columns of the explanation, for the ranges and histograms of the sliders; the explained
+            rows if None.
+        targets: the observed target of each row, so that rows can be sorted by the error of their predictions.
+        title: the title of the page; the explained target if None.
         level: the probability of intervals.
-        rows: the most rows that the page carries; of more a sample is taken, and the page says so.
+        rows: the most rows of the page; of more rows a sample is taken, and the page says so.
         positions: the numbers of the explained rows in the table that they were taken from; 0, 1, ... if None.
         total: the number of rows of that table; that of the explanation if None.
 
     Raises:
-        ValueError: no rows, another number of targets than rows, or a model that predicts something else.
+        ValueError: if there are no rows, targets and rows differ in number, or the predictions of the model are not the
+            explained ones.
 
     Returns:
         The path of the file.
@@ -87,12 +88,12 @@ def write(
 
 
 def _live(explanation: Any, model: Any, likelihood: Any, data: Any, chosen: Int[Tensor, " k"]) -> dict[str, Any]:
-    """What the what-if needs."""
+    """The data of the what-if."""
     if model is None:
         raise NotLiveError("the page was written without the model; pass model= to have them")
     target = {"Response()": Response(), "Latent()": Latent()}.get(explanation.provenance.target)
     if target is None:
-        raise NotLiveError(f"it explains {explanation.provenance.target}, and sliders move the expected response")
+        raise NotLiveError(f"it explains {explanation.provenance.target}, not the expected response or the latent mean")
     reading = model if isinstance(model, Reading) and likelihood is None else read(model, likelihood)
     if reading.draws is not None:
         raise NotLiveError("it is an average over draws of hyper-parameters")
@@ -108,7 +109,7 @@ def _live(explanation: Any, model: Any, likelihood: Any, data: Any, chosen: Int[
 
 
 def _replace(path: Path, text: str) -> Path:
-    """Write next to the file, then take its place: a reader never sees half of a page."""
+    """Write beside the file, then replace it, so that nobody reads an incomplete page."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text, encoding="utf-8")

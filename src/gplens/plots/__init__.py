@@ -1,7 +1,7 @@
 """Pictures of explanations, drawn with Matplotlib. Each plot takes `ax=None`, returns its axes and never calls show."""
 
 try:
-    import matplotlib as _matplotlib  # noqa: F401  # the sentence comes before any other import fails
+    import matplotlib as _matplotlib  # noqa: F401  # so that its absence is reported first
 except ModuleNotFoundError as _cause:
     raise ImportError(
         f"expected matplotlib to be installed for gplens.plots, got no module {_cause.name}; install the extra "

@@ -22,13 +22,14 @@ def draw(explanation: Attributions, *, level: float = 0.9, unit: str = "", ax: A
     Several inputs of one output make a `beeswarm`, those of several outputs a `bar` for each output.
 
     Args:
-        explanation: what `gplens.explain` returned.
+        explanation: the result of `gplens.explain`.
         level: the probability of the intervals.
-        unit: of the prediction, for the axis.
-        ax: axes to draw on; those of a new figure if None.
+        unit: the unit of the prediction, for the label of the axis.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
         ValueError: as the plot that is chosen does.
 

@@ -34,9 +34,9 @@ from gplens.plots.canvas import (
 from gplens.plots.colours import CLASSES, LOWERS, ink, of_sign
 
 BAR = 0.7
-"""The height of all bars of a feature, where a row has 1."""
+"""The height of the bars of a feature together, in units of a row."""
 BOUND = "± 1 sd at most (the mean of the rows' deviations)"
-"""sd(mean_i |a_i|) <= mean_i sd(a_i): a deviation is a norm, and | | does not stretch. Equal if rows move together."""
+"""sd(mean_i |a_i|) <= mean_i sd(a_i): a deviation is a norm. Equal if rows are fully correlated."""
 
 REMEDY = "which uncertainty=gplens.Samples(1000, seed=0, across_rows=True) has"
 NOISY = "; above the end of a bar where attributions are mostly uncertain"
@@ -58,37 +58,38 @@ def bar(
     are its posterior interval, as in `explanation.importance()`; else an upper bound of its standard deviation.
 
     Args:
-        explanation: what `gplens.explain` returned.
-        output: the number or name of an output of several; the four with the largest attributions, beside each other,
-            if None.
-        top: features that have a bar of their own; the others share one.
+        explanation: the result of `gplens.explain`.
+        output: the position or name of an output; the four outputs with the largest attributions, side by side, if
+            None.
+        top: the most features with a bar each; the others are summed in one bar.
         level: the probability of the intervals.
-        unit: of the prediction, for the axis.
-        ax: axes to draw on; those of a new figure if None.
+        unit: the unit of the prediction, for the label of the axis.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
-        ValueError: there is no such output.
+        ValueError: if there is no such output.
 
     Example:
         >>> ax = gplens.plots.bar(explanation)
     """
     e, level, single = explanation, check_level(level), len(explanation.values) == 1
     if not len(e.values):
-        raise ValueError("expected an explanation of one or more inputs, got none.")
+        raise ValueError("expected an explanation of at least one input, got none.")
     outputs = _outputs(e, output)
     columns = split(by_size(torch.cat([of_output(e.values, j) for j in outputs])), top)
     shown = [_signed(e, j, columns, level) if single else _mean_sizes(e, j, columns, level) for j in outputs]
     ax = axes_of(ax, 7.2, 0.7 + (0.3 if len(outputs) == 1 else 0.12 + 0.12 * len(outputs)) * len(columns))
     height = BAR / len(outputs)
-    for i, own in enumerate(shown):
+    for i, bars in enumerate(shown):
         y = np.arange(float(len(columns))) + (i - (len(outputs) - 1) / 2) * height
-        ax.barh(y, own.values[0], height=0.9 * height, color=_colours(own, i, outputs, single), zorder=2).set_label(
+        ax.barh(y, bars.values[0], height=0.9 * height, color=_colours(bars, i, outputs, single), zorder=2).set_label(
             plain(output_name(e, outputs[i]) or "")
         )
-        if own.low is not None and own.high is not None:
-            whiskers(ax, y, own.low[0], own.high[0])
+        if bars.low is not None and bars.high is not None:
+            whiskers(ax, y, bars.low[0], bars.high[0])
     rows_of_features(ax, told_apart(shown[0].names))
     if len(outputs) == 1:
         _write_values(ax, shown[0], signed=single)
@@ -106,7 +107,7 @@ def bar(
 
 
 def _outputs(e: Attributions, output: Any) -> list[int | None]:
-    """The outputs that are drawn beside each other."""
+    """The outputs that are drawn side by side."""
     if output is not None or e.output_names is None or len(e.output_names) == 1:
         return [output_of(e, output)]
     sizes = e.values.abs().mean(0).sum(1)
@@ -119,14 +120,13 @@ def _signed(e: Attributions, j: int | None, columns: tuple[list[int], ...], leve
 
 
 def _mean_sizes(e: Attributions, j: int | None, columns: tuple[list[int], ...], level: float) -> Marks:
-    """One row of mean sizes with their intervals, or the bound of their deviations. Sizes of others add up."""
-    own = marks(e, j, slice(None), tuple([k] for group in columns for k in group), level)
+    """Mean sizes with their intervals, or a bound of their deviations. The sizes of the other features are added up."""
+    single = marks(e, j, slice(None), tuple([k] for group in columns for k in group), level)
     places = np.cumsum([0, *map(len, columns)])[:-1].tolist()
-    names = [
-        own.names[k] if len(group) == 1 else others_label(len(group)) for group, k in zip(columns, places, strict=True)
-    ]
-    values = np.add.reduceat(np.abs(own.values).mean(0), places)[None]
-    if own.std is None:
+    groups = list(zip(columns, places, strict=True))
+    names = [single.names[k] if len(group) == 1 else others_label(len(group)) for group, k in groups]
+    values = np.add.reduceat(np.abs(single.values).mean(0), places)[None]
+    if single.std is None:
         return Marks(tuple(names), columns, values, None, None, None, "")
     if e.spread.across_rows and e.spread.draws is not None:
         drawn = of_output(e.spread.draws, j, 2).abs().mean(0)  # J of every posterior function  (5.24)
@@ -136,14 +136,14 @@ def _mean_sizes(e: Attributions, j: int | None, columns: tuple[list[int], ...], 
         above = NOISY if bool((low > values[0]).any()) else ""
         interval = f"{100 * level:g} % intervals, joint over the inputs{above}"
         return Marks(tuple(names), columns, values, sizes.std(0)[None].numpy(), low[None], high[None], interval)
-    std = np.array([[_bound(e, j, own.std, group, k) for group, k in zip(columns, places, strict=True)]])
+    std = np.array([[_bound(e, j, single.std, group, k) for group, k in groups]])
     return Marks(tuple(names), columns, values, std, np.maximum(values - std, 0), values + std, BOUND, REMEDY)
 
 
 def _bound(e: Attributions, j: int | None, std: Array, group: list[int], place: int) -> float:
-    """The mean deviation of a feature, or of the summed sizes of others in joint draws; NaN for others without them.
+    """The mean deviation of a feature, or of the summed sizes of several in joint draws; NaN for several without draws.
 
-    The deviations of hundreds of features add up to a bound that says nothing: most of them cancel.
+    The deviations of hundreds of features would add up to a bound that is far too large, since most of them cancel.
     """
     if len(group) == 1:
         return float(std[:, place].mean())
@@ -153,17 +153,18 @@ def _bound(e: Attributions, j: int | None, std: Array, group: list[int], place: 
     return float(sizes.std(1).mean())
 
 
-def _colours(own: Marks, i: int, outputs: list[int | None], single: bool) -> str | list[str]:
+def _colours(bars: Marks, i: int, outputs: list[int | None], single: bool) -> str | list[str]:
     """By sign for the attributions of a single output; a colour for each of several outputs."""
     if len(outputs) > 1:
         return CLASSES[i]
-    return [of_sign(value) for value in own.values[0]] if single else LOWERS
+    return [of_sign(value) for value in bars.values[0]] if single else LOWERS
 
 
-def _write_values(ax: Axes, own: Marks, *, signed: bool) -> None:
-    values = own.values[0]
+def _write_values(ax: Axes, bars: Marks, *, signed: bool) -> None:
+    values = bars.values[0]
     places = decimals(float(np.abs(values).max()))
-    texts = [with_deviation(value, own.deviation(0, i), places, sign=signed) for i, value in enumerate(values.tolist())]
+    pairs = enumerate(values.tolist())
+    texts = [with_deviation(value, bars.deviation(0, i), places, sign=signed) for i, value in pairs]
     column_of_texts(ax, np.arange(float(len(values))), texts)
 
 

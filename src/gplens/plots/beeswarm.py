@@ -21,9 +21,9 @@ from gplens.plots.canvas import (
 from gplens.plots.colours import GREY, LOW_TO_HIGH, ink
 
 SWARM = 0.38
-"""Half of the height of the points of a feature, where a row has 1."""
+"""Half of the height over which the points of a feature are spread, in units of a row."""
 BINS = 60
-"""Bins of a row's width; points of a bin are spread over its height."""
+"""The number of bins along a row; the points of a bin are spread over the height of the row."""
 
 
 def beeswarm(
@@ -35,30 +35,31 @@ def beeswarm(
     unit: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """A point for each input and feature, with its interval as a light whisker; the height of a row shows how many.
+    """A point for each input and feature, with its interval as a light whisker; many points are stacked.
 
-    The colour is the value of the feature, from its 5 % to its 95 % quantile; grey if it has no single value: a group
-    of features, the sum of others, or a feature that is the same in all inputs.
+    The colour is the value of the feature, from its 5 % to its 95 % quantile; grey where there is no such value: for
+    a group of features, the sum of the others, and a feature that is equal in all inputs.
 
     Args:
-        explanation: what `gplens.explain` returned, of several inputs.
-        output: the number or name of an output; needed if there are several.
-        top: features that have a row of their own; the others share one.
+        explanation: the result of `gplens.explain`, of several inputs.
+        output: the position or name of an output; required if there are several.
+        top: the most features with a row each; the others are summed in one row.
         level: the probability of the intervals.
-        unit: of the prediction, for the axis.
-        ax: axes to draw on; those of a new figure if None.
+        unit: the unit of the prediction, for the label of the axis.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
-        ValueError: there is no such output, or one input only.
+        ValueError: if there is no such output, or only one input.
 
     Example:
         >>> ax = gplens.plots.beeswarm(explanation)
     """
     e, level = explanation, check_level(level)
     if not len(e.values):
-        raise ValueError("expected an explanation of one or more inputs, got none.")
+        raise ValueError("expected an explanation of at least one input, got none.")
     j = output_of(e, output)
     shown = marks(e, j, slice(None), split(by_size(of_output(e.values, j)), top), level)
     ax = axes_of(ax, 7.4, 0.8 + 0.42 * len(shown.names))
@@ -83,7 +84,7 @@ def beeswarm(
 
 
 def swarm(x: Array, width: float) -> Array:
-    """Offsets from the middle of a row: points of one bin are stacked to both sides, most where most are."""
+    """Offsets from the middle of a row: the points of a bin are stacked to both sides."""
     bins = np.round((x - x.min()) / width * BINS).astype(int)
     offsets, counts = np.zeros(len(x)), np.bincount(bins)
     for number in np.unique(bins):
@@ -94,16 +95,16 @@ def swarm(x: Array, width: float) -> Array:
 
 
 def colours(feature: Array) -> Array:
-    """A colour for each value, from the 5 % to the 95 % quantile; grey if they are all equal or unknown."""
-    known = np.isfinite(feature)
+    """A colour for each value, from the 5 % to the 95 % quantile; grey where there is none, or all are equal."""
+    finite = np.isfinite(feature)
     grey = np.tile(to_rgba(GREY), (len(feature), 1))
-    if not known.any() or np.ptp(feature[known]) == 0:
+    if not finite.any() or np.ptp(feature[finite]) == 0:
         return grey
-    low, high = np.quantile(feature[known], [0.05, 0.95])
+    low, high = np.quantile(feature[finite], [0.05, 0.95])
     if low == high:  # nearly all values are equal
-        low, high = feature[known].min(), feature[known].max()
-    shares = np.clip((np.where(known, feature, low) - low) / (high - low), 0, 1)
-    return np.where(known[:, None], LOW_TO_HIGH(shares), grey)
+        low, high = feature[finite].min(), feature[finite].max()
+    shares = np.clip((np.where(finite, feature, low) - low) / (high - low), 0, 1)
+    return np.where(finite[:, None], LOW_TO_HIGH(shares), grey)
 
 
 def _light_whiskers(ax: Axes, y: Array, low: Array, high: Array) -> None:

@@ -1,4 +1,4 @@
-"""Axes that belong to no global state, and what all plots draw on them: titles, frames, whiskers."""
+"""Axes without pyplot's global state, and what all plots draw on them: titles, frames, whiskers."""
 
 from io import BytesIO
 from textwrap import wrap
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from gplens.plots.colours import GREY, ink
 
 SMALL = 8.5
-"""The size of texts that explain, in points."""
+"""The size of explanatory texts, in points."""
 TITLE = 10.5
 """The size of a title, in points."""
 CHARACTER, SMALLER = 0.080, 0.066
-"""The mean widths of a character of a title and of a subtitle, in inches."""
+"""The mean widths of characters of a title and of a subtitle, in inches."""
 
 
 class ShownAxes(Axes):
-    """Axes that a notebook shows as a picture, though pyplot does not know their figure."""
+    """Axes that a notebook shows as a picture, although their figure is not registered with pyplot."""
 
     def _repr_png_(self) -> bytes:
         """The figure as a PNG, for IPython."""
@@ -33,7 +33,7 @@ class ShownAxes(Axes):
 
 
 def plain(text: str) -> str:
-    """A text in which a dollar sign is a dollar sign, and does not begin a formula."""
+    """A text in which a dollar sign does not begin a formula."""
     return text.replace("$", r"\$")
 
 
@@ -51,9 +51,9 @@ def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def write_title(ax: Axes, title: str, subtitle: str) -> None:
-    """What was explained, and below it, smaller, relative to what and with which whiskers.
+    """The explained target as a title, and a smaller subtitle with the baseline and the kind of whiskers.
 
-    In a figure of its own it begins at the left edge of the figure and does not narrow the axes.
+    In a new figure they begin at its left edge, and add to its height.
     """
     named = title[1:2].isupper()  # as qLogExpectedImprovement is
     title, figure = title if named else title[:1].upper() + title[1:], root_figure(ax)
@@ -86,7 +86,7 @@ def note(
     colour: str | None = None,
     size: float = SMALL,
 ) -> Annotation:
-    """A text at an offset in points from a place in data, or in shares of the axes if `axes` is "x", "y" or "both"."""
+    """A text at an offset in points from a place in data, or fractions of the axes if `axes` is "x", "y" or "both"."""
     x, y = ("axes fraction" if axes in (name, "both") else "data" for name in "xy")
     horizontal, vertical = align.split()
     return ax.annotate(
@@ -104,7 +104,7 @@ def note(
 
 
 def plain_frame(ax: Axes, *, left: bool = True) -> None:
-    """Only the frame that carries numbers."""
+    """Without the sides of the frame that have no numbers."""
     ax.spines[["top", "right"]].set_visible(False)
     if not left:
         ax.spines["left"].set_visible(False)
@@ -112,7 +112,7 @@ def plain_frame(ax: Axes, *, left: bool = True) -> None:
 
 
 def separate_thousands(axis: Axis) -> None:
-    """20,000 rather than 20000 or 2 and 1e4 beside the axis, where numbers are large and far enough apart."""
+    """Write 20,000 rather than 20000, or 2 with 1e4 beside the axis, if numbers are large and far enough apart."""
     low, high = axis.get_view_interval()
     if max(abs(low), abs(high)) >= 10_000 and high - low >= 100:
         axis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
@@ -127,7 +127,7 @@ def rows_of_features(ax: Axes, labels: list[str]) -> None:
 
 
 def whiskers(ax: Axes, y: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-    """Horizontal intervals with caps. Those that are not known (NaN) or have no length are not drawn."""
+    """Horizontal intervals with caps. Intervals that are NaN or have no length are not drawn."""
     drawn = np.isfinite(low) & np.isfinite(high) & (high > low)
     if not drawn.any():
         return
@@ -138,7 +138,7 @@ def whiskers(ax: Axes, y: NDArray[np.float64], low: NDArray[np.float64], high: N
 
 
 def column_of_texts(ax: Axes, y: NDArray[np.float64], texts: list[str]) -> None:
-    """Texts right of the axes, a row each."""
+    """Texts to the right of the axes, one in each row."""
     for place, text in zip(y, texts, strict=True):
         note(ax, text, (1, place), (6, 0), axes="x", align="left center", size=SMALL + 0.5)
 

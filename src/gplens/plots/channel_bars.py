@@ -21,13 +21,13 @@ def parts_of(channels: Any, j: int | None, row: int, shown: Marks) -> dict[str, 
 
 
 def draw_parts(ax: Axes, y: Array, begins: Array, parts: dict[str, Array], height: float) -> None:
-    """In each row one thin bar below the other: the next begins where the last ends, and the last where the row ends.
+    """In each row a thin bar for each channel, one below the other; each begins where the previous one ends.
 
     Parts of opposite sign stay visible, since no bar lies on another.
     """
-    thin, start = height / len(parts), begins
+    thin, left = height / len(parts), begins
     for i, (name, values) in enumerate(parts.items()):
         middle = y - height / 2 + (i + 0.5) * thin
-        ax.barh(middle, values, left=start, height=thin, color=CLASSES[i % len(CLASSES)], label=name, zorder=2)
-        start = start + values
+        ax.barh(middle, values, left=left, height=thin, color=CLASSES[i % len(CLASSES)], label=name, zorder=2)
+        left = left + values
     ax.legend(loc="best", fontsize="small", frameon=False)

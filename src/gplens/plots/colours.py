@@ -1,4 +1,4 @@
-"""Two hues that colour-blind readers tell apart, and the scales between them."""
+"""Two hues that colour-blind readers can distinguish, and the scales between them."""
 
 import matplotlib
 import numpy as np
@@ -6,10 +6,10 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from numpy.typing import NDArray
 
 RAISES, LOWERS = "#d55e00", "#0072b2"
-"""What raises and what lowers the target. Vermilion and blue, of the palette of Okabe and Ito: deuteranopes, protanopes
-and tritanopes tell them apart, and so does a grey print, by their lightness (L*) of 54 and 46."""
+"""For attributions that raise and lower the target. Vermilion and blue of the palette of Okabe and Ito, which
+deuteranopes, protanopes and tritanopes can distinguish; in grey their lightness (L*) is 54 and 46."""
 CLASSES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
-"""Outputs beside each other; of the same palette."""
+"""For outputs side by side; of the same palette."""
 GREY = "#8c8c8c"
 LOW_TO_HIGH = LinearSegmentedColormap.from_list("gplens low to high", ["#0072b2", "#a9a9a9", "#d55e00"])
 """From the smallest to the largest value of a feature. The middle is grey, and dark enough for a white page."""
@@ -18,7 +18,7 @@ SIGNED = LinearSegmentedColormap.from_list("gplens signed", [LOWERS, "#f7f7f7", 
 
 
 def ink() -> str:
-    """The colour of texts in the style in use, so that marks are seen on light and on dark pages."""
+    """The colour of texts in the current style, so that marks are visible on light and dark pages."""
     return matplotlib.rcParams["text.color"]
 
 

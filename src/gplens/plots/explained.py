@@ -19,16 +19,16 @@ from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 
 SAME, SAME_SAMPLED = 1e-6, 3e-2
-"""Largest difference between what was explained and what is evaluated, relative to the largest of the
-predictions; and the same for an expectation that is sampled."""
+"""The largest accepted difference from the explained predictions, relative to the largest of them; and the same for an
+expectation that is sampled."""
 COMPARED = 8
-"""The most inputs, and as many baselines, at which they are compared."""
+"""The most inputs, and as many baselines, at which predictions are compared."""
 QUANTILES = 1001
-"""Values of a latent function, at equal steps of probability, behind a band."""
+"""The number of quantiles of a latent function from which a band is computed."""
 DRAWS = 2048
-"""Quasi-random values of several latent functions behind a band."""
+"""The number of quasi-random values of several latent functions from which a band is computed."""
 BLOCK = 2000
-"""The most rows at once."""
+"""The most rows that are evaluated at once."""
 
 
 @final
@@ -54,19 +54,19 @@ class Explained:
         """The function behind output j of an explanation, after a check that it predicts the same.
 
         Raises:
-            ValueError: the model, its likelihood, the target or the contrast is another one.
+            ValueError: if the model, its likelihood, the target or the contrast differs from the explained one.
         """
         if not isinstance(model, Reading):
             reading = read(model, likelihood)
         else:
             reading = model if likelihood is None else with_likelihood(model, likelihood)
-        asked = Response() if target is None else target
-        process, expectation = bind_target(asked, reading.likelihood, reading.process, reading.draws, reading.model)
+        target = Response() if target is None else target
+        process, expectation = bind_target(target, reading.likelihood, reading.process, reading.draws, reading.model)
         names = expectation.names(process.latents)
         given = None if reading.likelihood is None else reading.likelihood.outputs
         names = given if given is not None and len(given) == len(names) else names
-        wanted = contrast or (output_name(e, j),)
-        outputs = tuple(0 if name is None else _position(names, name) for name in wanted)
+        requested = contrast or (output_name(e, j),)
+        outputs = tuple(0 if name is None else _position(names, name) for name in requested)
         explained = Explained(*expectation.narrowed(process, outputs))
         explained._check(e, j)
         return explained
@@ -109,7 +109,7 @@ class Explained:
         return None
 
     def _check(self, e: Attributions, j: int | None) -> None:
-        """Refuse another function than the one whose predictions the explanation holds."""
+        """Refuse a function whose predictions differ from those of the explanation."""
         if e.inputs.isnan().any() or e.inputs.shape[1] != self.process.features:
             raise ValueError(
                 f"expected an explanation of the {self.process.features} features of the model, got one of "
@@ -135,14 +135,14 @@ class Explained:
 @final
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What a target does along a path."""
+    """A target along a path."""
 
     t: Float[Tensor, " q"]
     value: Float[Tensor, " q"]
     band: tuple[Float[Tensor, " q"], Float[Tensor, " q"]] | None
     """Ends of the central interval of T(f); None for a target that is a function of the distribution of f."""
     support: Float[Tensor, " q"] | None
-    """1 - v/k, the least of the latent functions involved; None if the prior is not known."""
+    """1 - v/k, the smallest of the latent functions involved; None if the prior variance is not known."""
 
 
 def _position(names: tuple[str, ...], name: str) -> int:

@@ -1,4 +1,4 @@
-"""Attributions of pixels, over the picture that was explained."""
+"""Attributions of pixels, drawn over the explained picture."""
 
 from math import isqrt
 from typing import Any
@@ -14,9 +14,9 @@ from gplens.plots.canvas import SMALL, axes_of, axis_label, root_figure, write_t
 from gplens.plots.colours import GREY, SIGNED, signed_rgba
 
 FULL = 0.99
-"""The quantile of |attribution| that has the full colour; what is above has it too."""
+"""The quantile of |attribution| from which pixels have the full colour."""
 PICTURE = 0.2
-"""The darkest grey of the picture behind the heat map, where black is 1."""
+"""The darkest grey of the picture behind the heat map; black is 1."""
 
 
 def image(
@@ -32,19 +32,20 @@ def image(
     """A heat map of the attributions of one input's pixels, over the picture in light grey.
 
     Args:
-        explanation: what `gplens.explain` returned, whose features are pixels, row by row.
+        explanation: the result of `gplens.explain`, whose features are pixels, row by row.
         shape: height and width; a square if None.
-        row: the input.
-        output: the number or name of an output of several; the one with the largest prediction if None.
-        fade: whether a pixel fades as far as the model is not sure of its sign: its opacity is multiplied by
+        row: the position of the input.
+        output: the position or name of an output; the one with the largest prediction if None.
+        fade: whether pixels whose sign is uncertain fade: the opacity of a pixel is multiplied by
             P(|z| < |attribution| / sd) for a standard normal z, which is 0.68 at one deviation and 0.95 at two.
-        unit: of the prediction, for the scale.
-        ax: axes to draw on; those of a new figure if None.
+        unit: the unit of the prediction, for the label of the scale.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
-        ValueError: the features are not as many as the pixels of the shape.
+        ValueError: if the number of features is not the number of pixels of the shape.
 
     Example:
         >>> ax = gplens.plots.image(explanation, shape=(1, 2))
@@ -66,7 +67,7 @@ def image(
 
 
 def heat_map(ax: Axes, values: Array, picture: Array | None = None, certainty: Array | None = None) -> float:
-    """Pixels in the two hues by sign, the stronger the larger, over a grey picture; returns the value of full colour.
+    """Pixels in two hues by sign, more opaque where larger, over a grey picture; returns the value with full colour.
 
     `certainty`, from 0 to 1, multiplies the opacity of each pixel.
     """
@@ -83,7 +84,7 @@ def heat_map(ax: Axes, values: Array, picture: Array | None = None, certainty: A
 
 
 def _greys() -> ListedColormap:
-    """White at 0, black at 1, on pages of any colour: the picture is opaque."""
+    """White at 0, black at 1, and opaque, so that the colour of the page does not matter."""
     return ListedColormap(np.linspace(1, 0, 256)[:, None].repeat(3, axis=1))
 
 
@@ -106,5 +107,5 @@ def _certainty(e: Attributions, j: int | None, row: int) -> Array:
             "uncertainty=gplens.Diagonal() to gplens.explain."
         )
     values, std = torch.from_numpy(shown.values[0]).abs(), torch.from_numpy(shown.std[0])
-    sure = (values > 0).double()
-    return torch.where(std > 0, torch.erf(values / torch.where(std > 0, 2**0.5 * std, 1.0)), sure).numpy()
+    nonzero = (values > 0).double()
+    return torch.where(std > 0, torch.erf(values / torch.where(std > 0, 2**0.5 * std, 1.0)), nonzero).numpy()

@@ -1,4 +1,4 @@
-"""What the model predicts on the way from the baseline to the input, and how far its data support that."""
+"""The prediction along the path from the baseline to the input, and how far the data support it."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from gplens.plots.support_strip import ALONG, draw_support, strip_below
 from gplens.targets import Target
 
 NODES = 129
-"""Points of the path."""
+"""The number of points of the path."""
 
 
 def path(
@@ -33,25 +33,26 @@ def path(
     """The prediction from the baseline (t = 0) to the input (t = 1) with its band, and below it the support.
 
     The band is the central interval of the response given the latent function, g(f), and so without the noise of
-    observations. The support is 1 - v/k: where it is small, the model says what its prior says, and attributions
-    collected there are the prior's.
+    observations. The support is 1 - v/k: where it is small, predictions and attributions are those of the
+    prior.
 
     Args:
-        explanation: what `gplens.explain` returned, with a single baseline for each input.
+        explanation: the result of `gplens.explain`, with a single baseline for each input.
         model: the model that was explained, or gplens.read(model).
-        row: the input.
-        output: the number or name of an output of several; the one with the largest prediction if None.
+        row: the position of the input.
+        output: the position or name of an output; the one with the largest prediction if None.
         likelihood: as it was passed to `explain`.
         target: as it was passed to `explain`.
         contrast: the two outputs of `explanation.contrast(a, b)`, by name, if the explanation is a contrast.
         level: the probability of the band.
-        unit: of the prediction, for the axis.
-        ax: axes to draw on; those of a new figure if None.
+        unit: the unit of the prediction, for the label of the axis.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
-        ValueError: the baseline is a background, or the model does not predict what was explained.
+        ValueError: if the baseline is a background, or the predictions of the model are not the explained ones.
 
     Example:
         >>> ax = gplens.plots.path(explanation, gp, likelihood=gplens.links.Identity())

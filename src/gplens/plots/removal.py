@@ -1,4 +1,4 @@
-"""Ablation: what is lost as features are set to the baseline, by the rank of their attributions and at random."""
+"""Ablation: the loss of the prediction as features are set to the baseline, by attribution and at random."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -25,15 +25,15 @@ class Removal:
     """T(x) - T(x with features replaced), on average over some inputs."""
 
     counts: Int[Tensor, " s"]
-    """Numbers of features that are replaced."""
+    """Numbers of replaced features."""
     ordered: Float[Tensor, " s"]
-    """After so many, from the most positive attribution to the most negative one."""
+    """The differences for `counts`, from the most positive attribution to the most negative one."""
     random_counts: Int[Tensor, " r"]
-    """Numbers of features that are replaced in random orders."""
+    """Numbers of features replaced in random orders."""
     random: Float[Tensor, "o r"]
-    """After so many, a curve for each order; or one that is their mean."""
+    """The differences for `random_counts`: a curve for each order, or only their mean."""
     total: float
-    """The sum of the attributions, on which all curves end."""
+    """The sum of the attributions, at which all curves end."""
     sign_change: float
     """The number of features with a positive attribution."""
 
@@ -52,28 +52,29 @@ def ablation(
     unit: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """What the prediction loses as features are set to their baseline, in the order of attribution and at random.
+    """The loss of the prediction as features are set to the baseline, in the order of attribution and at random.
 
     The order goes from the most positive attribution to the most negative one. A good order is above the random ones
     until the sign of the attributions changes; all curves end on the sum of the attributions, by completeness.
 
     Args:
-        explanation: what `gplens.explain` returned.
+        explanation: the result of `gplens.explain`.
         model: the model that was explained, or gplens.read(model).
-        row: the input; the mean over all inputs if None.
-        output: the number or name of an output; needed if there are several and no row is given.
+        row: the position of the input; the mean over all inputs if None.
+        output: the position or name of an output; required if there are several and no row is given.
         likelihood: as it was passed to `explain`.
         target: as it was passed to `explain`.
         contrast: the two outputs of `explanation.contrast(a, b)`, by name, if the explanation is a contrast.
-        orders: random orders.
-        seed: of the random orders.
-        unit: of the prediction, for the axis.
-        ax: axes to draw on; those of a new figure if None.
+        orders: the number of random orders.
+        seed: the seed of the random orders.
+        unit: the unit of the prediction, for the label of the axis.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
-        ValueError: the model does not predict what was explained.
+        ValueError: if the predictions of the model are not the explained ones.
 
     Example:
         >>> ax = gplens.plots.ablation(explanation, gp, likelihood=gplens.links.Identity(), orders=3)
@@ -99,7 +100,7 @@ def ablation(
 
 
 def removed(e: Attributions, explained: Explained, j: int | None, rows: list[int], orders: int, seed: int) -> Removal:
-    """The curves of some inputs, without the features that none of them changes from the baseline."""
+    """The curves of some inputs, without the features in which all of them equal the baseline."""
     baseline = e.baseline if e.background else e.baseline[rows]
     free = (
         ((e.inputs[rows, None] if e.background else e.inputs[rows]) != baseline).flatten(0, -2).any(0).nonzero()[:, 0]
@@ -147,7 +148,7 @@ def curves(ax: Axes, removal: Removal) -> None:
 
 
 def even_counts(features: int, steps: int) -> Int[Tensor, " s"]:
-    """0, ..., all features, in so many even steps; each number once."""
+    """Numbers of features from 0 to all, in at most so many even steps."""
     return torch.linspace(0, features, min(steps, features) + 1, dtype=torch.float64).round().long()
 
 

@@ -38,18 +38,19 @@ def scatter(
     Where the feature has the value of a single baseline, drawn as a dotted line, its attribution is zero.
 
     Args:
-        explanation: what `gplens.explain` returned, of several inputs.
+        explanation: the result of `gplens.explain`, of several inputs.
         feature: the name of the feature.
         colour_by: the name of the feature that colours the points.
-        output: the number or name of an output; needed if there are several.
+        output: the position or name of an output; required if there are several.
         level: the probability of the intervals.
-        unit: of the prediction, for the axis.
-        ax: axes to draw on; those of a new figure if None.
+        unit: the unit of the prediction, for the label of the axis.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
-        ValueError: there is no such feature or output.
+        ValueError: if there is no such feature or output.
 
     Example:
         >>> ax = gplens.plots.scatter(explanation, "heat", colour_by="time")

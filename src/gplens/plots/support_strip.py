@@ -12,13 +12,13 @@ from gplens.plots.canvas import note, plain_frame, root_figure
 from gplens.plots.colours import GREY, RAISES
 
 ALONG = "from the baseline (t = 0) to the input (t = 1)"
-"""What a path leads along."""
+"""The label of the axis of t."""
 STRIP = 0.9
-"""The height of a strip in a figure of its own, in inches."""
+"""The height of a strip in a new figure, in inches."""
 
 
 def strip_below(ax: Axes, *, sharex: Axes | None = None) -> Axes:
-    """Axes below: the lower part of the place that the given axes have in their figure, or an inset below them."""
+    """Axes below the given ones: a part of their place in the figure, or an inset below them."""
     place = ax.get_subplotspec()
     if place is None:
         return ax.inset_axes((0, -0.52, 1, 0.28), sharex=sharex)
@@ -31,7 +31,7 @@ def strip_below(ax: Axes, *, sharex: Axes | None = None) -> Axes:
 
 
 def draw_support(strip: Axes, support: Float[Tensor, " p"]) -> None:
-    """The support at evenly spaced points, with the place where it is least."""
+    """The support at evenly spaced points, with a mark at its minimum."""
     t, least = torch.linspace(0, 1, len(support), dtype=support.dtype).numpy(), int(support.argmin())
     at, height = float(t[least]), float(support[least])
     strip.fill_between(t, 0, support.numpy(), color=GREY, alpha=0.4, linewidth=0)

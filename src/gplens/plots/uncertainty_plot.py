@@ -1,4 +1,4 @@
-"""What makes the model unsure: attributions of a variance."""
+"""Attributions of a variance: the features that make the model uncertain."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ VARIANCES = ("EpistemicVariance()", "PredictiveVariance()")
 
 
 def is_variance(e: Attributions) -> bool:
-    """Whether an explanation is that of a variance."""
+    """Whether a variance was explained."""
     return e.provenance.target.startswith(VARIANCES)
 
 
@@ -26,22 +26,23 @@ def uncertainty(
     unit: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """One input: which features make the model less sure than at the baseline, and which more.
+    """One input: the features that make the model less or more certain than it is at the baseline.
 
-    A variance is a property of the model's distribution, so that its attributions have no error bars of their own.
+    A variance is a property of the model's distribution, so its attributions have no error bars.
 
     Args:
         explanation: what `gplens.explain(..., target=gplens.targets.EpistemicVariance())` returned.
-        row: the input.
-        output: the number or name of an output of several; the one with the largest variance if None.
-        top: features that have a bar of their own; the others share one.
-        unit: of the variance, for the axis.
-        ax: axes to draw on; those of a new figure if None.
+        row: the position of the input.
+        output: the position or name of an output; the one with the largest variance if None.
+        top: the most features with a bar each; the others are summed in one bar.
+        unit: the unit of the variance, for the label of the axis.
+        ax: the axes to draw on; those of a new figure if None.
 
     Returns:
-        The axes that were drawn on; `ax.figure.savefig("picture.png")` writes a file.
+        The axes; `ax.figure.savefig("picture.png")` writes a file.
+
     Raises:
-        ValueError: what was explained is no variance.
+        ValueError: if the explained target is not a variance.
 
     Example:
         >>> e = gplens.explain(gp, 1.3 * X[3:4], baseline=0.5, target=gplens.targets.EpistemicVariance())
@@ -55,11 +56,12 @@ def uncertainty(
         )
     j = output_of(e, output, row)
     shown = marks(e, j, [row], split(by_size(of_output(e.values, j)[row : row + 1]), top), 0.9)
-    start, end = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
+    at_baseline, at_input = (float(of_output(part, j)[row]) for part in (e.baseline_prediction, e.prediction))
     ax = axes_of(ax, 7.2, 0.7 + 0.3 * (len(shown.names) + 2))
     labels = ["variance at the baseline", *step_labels(e, shown, row), "variance at the input"]
-    draw_steps(ax, shown, start, end, labels=labels)
+    draw_steps(ax, shown, at_baseline, at_input, labels=labels)
     ax.set_xlabel(f"← more sure     {axis_label('variance', unit)}     less sure →")
-    title, subtitle = titles(e, j, row, f"sd {number(start**0.5)} at the baseline, {number(end**0.5)} at the input")
+    deviations = f"sd {number(at_baseline**0.5)} at the baseline, {number(at_input**0.5)} at the input"
+    title, subtitle = titles(e, j, row, deviations)
     write_title(ax, f"What makes the model unsure: {title}", subtitle)
     return ax

@@ -1,4 +1,4 @@
-"""Past one machine: explanations of any number of Parquet files, and fits to them, on a Ray cluster."""
+"""Explanations of any number of Parquet files, and fits to them, on one machine or on a Ray cluster."""
 
 from gplens.adapters.hosts import Extra
 

@@ -31,7 +31,7 @@ from gplens.scale.work_list import WorkList, read_work_list
 from gplens.scale.worker_threads import use_threads
 
 MODEL = "model"
-"""The folder beside the checkpoint in which the first worker leaves the fitted model."""
+"""The folder beside the checkpoint to which the first worker writes the fitted model."""
 ERRORS = (OSError, ValueError, TypeError, ImportError, ArithmeticError)
 
 
@@ -46,21 +46,21 @@ def fit_dataset(
     holdout: float = 0.0,
     budget: float | None = None,
 ) -> GPEstimator:
-    """Fit a sparse estimator to Parquet files by minibatches, of which each worker of a Ray cluster reads its share.
+    """Fit a sparse estimator to Parquet files by minibatches; each worker of a Ray cluster reads its share of the rows.
 
-    Columns, scales, inducing points and background come from a sample of 50,000 rows, everything else from the rows
-    that workers read. The same seed and number of workers give the same model. A worker that dies is replaced, and all
-    go on from the last checkpoint; so does a new call after the end of the whole cluster.
+    Columns, scales, inducing points and background are computed from a sample of 50,000 rows, everything else from all
+    rows. The same seed and number of workers give the same model. A worker that dies is replaced, and all
+    workers continue from the last checkpoint, as a new call does if the whole cluster has ended.
 
     Args:
-        estimator: a GPRegressor, GPCountRegressor or GPClassifier that is not fitted. Its `random_state` is a number.
+        estimator: a GPRegressor, GPCountRegressor or GPClassifier that is not fitted, with a number as `random_state`.
         data: as in `explain_dataset`.
         target: the column to predict.
-        features: the columns to predict it from; all others if None.
+        features: the columns of the features; all but the target if None.
         engine: the cluster, the number of workers (2 if None) and their CPUs.
-        checkpoint: a folder or URL that all workers reach; it is removed in the end.
-        holdout: the share of the rows that no worker trains on; `held_out_rows` returns some of them.
-        budget: seconds after which the fit ends with the best model so far.
+        checkpoint: a folder or URL that all workers can access; it is removed at the end.
+        holdout: the fraction of the rows that are not used for training; `held_out_rows` returns some of them.
+        budget: the seconds after which the fit ends with the best model so far.
 
     Raises:
         ValueError, OSError, ImportError: with what was expected, what was got, and what to do.
@@ -112,7 +112,7 @@ def fit_dataset(
 def fit_task(
     estimator: GPEstimator, data: Any, target: str, *, features: Sequence[str] | None, holdout: float
 ) -> FitTask:
-    """What is fitted to what, after checks of the columns."""
+    """The estimator, its data and its columns, after checks."""
     work = data if isinstance(data, WorkList) else read_work_list(data)
     names = tuple(name for name in work.names if name != target) if features is None else tuple(features)
     columns = Columns(names, target)
@@ -127,10 +127,10 @@ def fit_task(
 def held_out_rows(
     estimator: GPEstimator, data: Any, target: str, *, features: Sequence[str] | None, holdout: float
 ) -> pyarrow.Table:
-    """Rows of the sample that `fit_dataset` with these arguments trains on nowhere.
+    """Rows of the sample that `fit_dataset` with these arguments does not train on.
 
     Args:
-        estimator, data, target, features, holdout: those of `fit_dataset`.
+        estimator, data, target, features, holdout: as in `fit_dataset`.
 
     Raises:
         ValueError, OSError: as `fit_dataset`.
@@ -153,7 +153,7 @@ def held_out_rows(
 
 
 def train_on_ray(config: dict[str, Any]) -> None:
-    """What Ray Train runs in each worker."""
+    """The function that Ray Train runs in each worker."""
     from gplens.scale.process_group import process_group
 
     use_threads(config["threads"])
@@ -162,7 +162,7 @@ def train_on_ray(config: dict[str, Any]) -> None:
 
 
 def train(task: FitTask, place: Place, budget: float | None) -> None:
-    """The part of one worker in a fit, within a process group; the first one leaves the model at the place."""
+    """The part of one worker in a fit, within a process group. The first worker writes the model."""
     began, rank, workers = perf_counter(), dist.get_rank(), dist.get_world_size()
     posed = pose(task)
     stream = Stream(
@@ -204,13 +204,13 @@ def fingerprint_of_fit(task: FitTask, workers: int) -> str:
 
 
 def _sentence(error: Exception) -> Exception:
-    """What went wrong in a worker, as it was there; else the error of Ray Train."""
+    """The error of a worker, with its type; else the error of Ray Train."""
     failures = getattr(error, "worker_failures", None) or {}
     for failure in failures.values():
         cause = getattr(failure, "cause", None) or failure
         if kind := next((kind for kind in ERRORS if isinstance(cause, kind)), None):
             return kind(str(cause))
     return OSError(
-        f"expected a fit that ends, got {type(error).__name__} after {RETRIES + 1} attempts ({error}); the last "
-        "checkpoint is kept, and the same call goes on from it."
+        f"expected a complete fit, got {type(error).__name__} after {RETRIES + 1} attempts ({error}); the last "
+        "checkpoint is kept; repeat the call to continue from it."
     )

@@ -20,7 +20,7 @@ from gplens.scale.work_list import WorkList, read_work_list
 @final
 @dataclass(frozen=True)
 class DatasetOutcome:
-    """What a run did.
+    """The counts of a run.
 
     Example:
         >>> from gplens.scale import DatasetOutcome
@@ -31,13 +31,13 @@ class DatasetOutcome:
     rows: int
     parts: int
     resumed: int
-    """Rows of parts that a former run had finished."""
+    """Rows of parts that an earlier run had finished."""
     errors: int
     """Rows that could not be explained; the column `error` has the reasons."""
     not_converged: int
     """Rows that missed the tolerance."""
     seconds: float
-    """Of the units of this run."""
+    """The time of the units of this run."""
 
     @property
     def rate(self) -> float:
@@ -59,20 +59,20 @@ def explain_dataset(
 ) -> DatasetOutcome:
     """Explain the rows of Parquet files with a saved estimator, and write a folder with a row of results for each.
 
-    The unit of work is a row group of a file; its results are one Parquet file, `FILE-GROUP.parquet` by their numbers.
-    They do not depend on the engine or on the number of its workers. The column `row` has the number of the row among
-    all rows, the files being sorted by name.
+    The unit of work is a row group of a file; its results are one Parquet file, `FILE-GROUP.parquet` with both numbers.
+    Results do not depend on the engine or on the number of its workers. The column `row` has the number of the row
+    among the rows of all files, in the order of their names.
 
     Args:
         model: a folder that `save` of an estimator wrote, or its URL.
         data: a file, a folder, a URL, a pattern such as "data/*.parquet", several of these, or a work list.
         out: the folder of results, or its URL.
-        options: what is computed.
+        options: what is computed; the defaults of `Options` if None.
         engine: `Local()` if None, or `Ray(...)`.
         rows: explain the first rows only; all if None.
-        resume: go on with a run that was stopped. What it finished is not repeated.
+        resume: continue a run that was stopped; its finished parts are not repeated.
         overwrite: replace the results of an earlier run.
-        advance: called with the number of rows as units are finished, and whether a former run had done them.
+        advance: called for each finished unit, with its number of rows and whether an earlier run had finished it.
 
     Raises:
         ValueError, OSError, ImportError: with what was expected, what was got, and what to do. Finished parts stay.

@@ -1,4 +1,4 @@
-"""What carries out a work list: an engine has one method, and the rest of a run is the same for all of them."""
+"""The interface of engines, which carry out a work list, and the engine of this machine."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from gplens.scale.work_list import Unit
 
 
 class Engine(ABC):
-    """Where units are explained.
+    """Where the units of a work list are explained.
 
     Example:
         >>> from gplens.scale import Engine, Local, Ray
@@ -19,7 +19,7 @@ class Engine(ABC):
         (True, True)
     """
 
-    def check(self) -> None:  # noqa: B027  most engines are always there
+    def check(self) -> None:  # noqa: B027  most engines are always available
         """Refuse an engine that cannot be reached. Called before anything is written or removed."""
 
     @abstractmethod
@@ -30,7 +30,7 @@ class Engine(ABC):
 @final
 @dataclass(frozen=True)
 class Local(Engine):
-    """This process, one unit after the other, each on all threads of PyTorch.
+    """This process: one unit after another, each on all threads of PyTorch.
 
     Example:
         >>> from gplens.scale import Local

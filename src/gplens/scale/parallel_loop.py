@@ -1,4 +1,4 @@
-"""Minibatch training of one sparse model by several processes, each with rows of its own (6.12), (6.13)."""
+"""Minibatch training of one sparse model by several processes with different rows (6.12), (6.13)."""
 
 from time import perf_counter
 from typing import Any, final
@@ -29,7 +29,7 @@ Outputs = tuple[Float[Tensor, ""], Float[Tensor, "c b"], Float[Tensor, "c b"], F
 
 @final
 class BatchBound(torch.nn.Module):
-    """The part of a worker in the bound of a step. The average over the workers is the bound (6.12)."""
+    """The contribution of a worker to the bound of a step; the bound is the average over the workers (6.12)."""
 
     def __init__(self, model: Sparse, likelihood: Likelihood, q: VariationalPosterior, rows: int) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class BatchBound(torch.nn.Module):
         """The bound per row with `weight` for each row of the batch, the marginals of the batch, and its features."""
         q, batch = self.q.gaussian(), features(self.model, X)
         m, v = q.marginals(batch)
-        if not m.requires_grad:  # nothing but q(u) is learnt
+        if not m.requires_grad:  # if only q(u) is learnt
             m, v = m.requires_grad_(), v.requires_grad_()
         value = expected_log_prob(self.likelihood, y, m, v, generator).sum()
         return weight * value - q.divergence() / self.rows, m, v, batch
@@ -47,7 +47,7 @@ class BatchBound(torch.nn.Module):
 
 @final
 class ParallelLoop:
-    """The state of a fit in one of several processes. All of them have the same model after every step."""
+    """The state of a fit in one of several processes, which all have the same model after each step."""
 
     def __init__(self, posed: Posed, training: Training, stream: Stream) -> None:
         self.posed, self.training, self.stream = posed, training, stream
@@ -70,8 +70,8 @@ class ParallelLoop:
         self.parallel = DistributedDataParallel(self.bound) if self.learnt else self.bound
 
     def _start(self) -> tuple[Float[Tensor, "c m"], Float[Tensor, "c m m"]]:
-        """q(u) by least squares from the sample, whose rows count for all; the same in all processes."""
-        X, _ = self.posed.start
+        """q(u) by least squares from the sample, weighted to the number of all rows; the same in all processes."""
+        X, _ = self.posed.sampled
         sites = self.posed.problem.sites(self.posed.problem.y)
         counted = self.posed.table.weights
         w = sites.w if counted is None else sites.w * counted
@@ -82,7 +82,7 @@ class ParallelLoop:
         return h, P
 
     def run(self, checkpoint: PlacedCheckpoint, deadline: float | None) -> dict[str, Any]:
-        """Train, leave the best model in `model` and `likelihood`, and return a summary."""
+        """Train until `model` and `likelihood` hold the best model, and return a summary."""
         began, training, stopped = perf_counter(), self.training, "all steps done"
         first = step = self._resume(checkpoint)
         for step in range(first, training.steps):
@@ -132,7 +132,7 @@ class ParallelLoop:
 
     @torch.no_grad()
     def watch(self) -> float:
-        """The ELBO per row on the rows that are watched, each worker with its part of them."""
+        """The ELBO per row on the watched rows, of which each worker evaluates a part."""
         X, y = (part[self.rank :: self.workers] for part in self.posed.watched)
         q, generator = self.q.gaussian(), generator_of(self.seed, LOOKS - self.rank)
         total = torch.zeros((), dtype=torch.float64)
@@ -174,11 +174,11 @@ class ParallelLoop:
             checkpoint.save(State(step, self._tensors(), self.best), places)
 
     def _resume(self, checkpoint: PlacedCheckpoint) -> int:
-        """Restore the state of a checkpoint, if there is one; return the first step to do."""
-        found = checkpoint.load()
-        if found is None:
+        """Restore the state of a checkpoint, if there is one; return the next step."""
+        loaded = checkpoint.load()
+        if loaded is None:
             return 0
-        state, places = found
+        state, places = loaded
         self._restore(state.tensors)
         self.best = state.best
         turn, first = (int(number) for number in places[self.rank])

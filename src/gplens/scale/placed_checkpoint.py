@@ -1,4 +1,4 @@
-"""The state of a data-parallel fit on storage that all workers reach."""
+"""The state of a data-parallel fit on storage that all workers can access."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,19 +11,19 @@ from gplens.estimators.training.checkpoint import NAME, Checkpoint, State
 from gplens.scale.places import Place
 
 STREAMS = "streams"
-"""The tensor with the places of all streams: the pass, and the step with which it began."""
+"""The tensor with the positions of all streams: the pass, and its first step."""
 
 
 @final
 @dataclass(frozen=True)
 class PlacedCheckpoint:
-    """The checkpoint of one fit, which is identified by a fingerprint of its data, options and number of workers."""
+    """The checkpoint of one fit, identified by a fingerprint of its data, options and number of workers."""
 
     place: Place
     fingerprint: str
 
     def save(self, state: State, streams: Float[Tensor, "w 2"]) -> None:
-        """Write the state; a reader finds the old one or the new one."""
+        """Write the state atomically: a reader sees the old or the new one."""
         tensors = {**state.tensors, STREAMS: streams}
         (self.place / NAME).write(self._format.packed(replace(state, tensors=tensors)))
 
@@ -31,7 +31,7 @@ class PlacedCheckpoint:
         """The stored state and the places of the streams, or None if there is none yet.
 
         Raises:
-            ValueError: the file is damaged, or belongs to another fit.
+            ValueError: if the file is damaged, or belongs to another fit.
         """
         file = self.place / NAME
         if not file.exists():

@@ -1,4 +1,4 @@
-"""Folders and files wherever fsspec reaches them: a path of this machine, s3://, gs://, abfs://, memory://, ..."""
+"""Folders and files on any storage that fsspec supports: local paths, s3://, gs://, abfs://, memory://, ..."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from fsspec.implementations.local import LocalFileSystem
 
 GLOB = frozenset("*?[")
 VERSIONS = ("ETag", "etag", "md5Hash", "LastModified", "last_modified", "mtime", "created")
-"""Entries of a listing that change whenever the content of a file is replaced, the most specific first."""
+"""Entries of a listing that change when the content of a file is replaced, the most specific first."""
 
 
 @final
 @dataclass(frozen=True)
 class Place:
-    """A folder or a file, by its path or URL. It is pickled as such, and connects where it is used."""
+    """A folder or a file, by its path or URL. It is pickled as text, and connects where it is used."""
 
     url: str
 
     @staticmethod
     def of(path: "str | Path | Place") -> "Place":
-        """The place of a path or URL; a relative path becomes absolute, since workers have other working folders."""
+        """The place of a path or URL; a relative path becomes absolute, since working folders of workers differ."""
         if isinstance(path, Place):
             return path
         text = str(path)
@@ -43,7 +43,7 @@ class Place:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it stands for the files that match it."""
+        """Whether it is a pattern of file names."""
         return bool(GLOB & set(self.url))
 
     @property
@@ -55,12 +55,12 @@ class Place:
         """The file system, and the path in it.
 
         Raises:
-            ValueError, ImportError: the URL is of a kind that fsspec does not know, or needs another package.
+            ValueError, ImportError: if fsspec does not support the URL, or needs another package for it.
         """
         try:
             return fsspec.core.url_to_fs(self.url)
         except ValueError as cause:
-            raise ValueError(f"expected a path or a URL that fsspec knows, got {self.url} ({cause}).") from cause
+            raise ValueError(f"expected a path or a URL that fsspec supports, got {self.url} ({cause}).") from cause
         except ImportError as cause:
             raise ImportError(f"expected a package of fsspec for {self.url}, got none: {cause}.") from cause
 
@@ -91,7 +91,7 @@ class Place:
     def writing(self) -> Iterator[Any]:
         """The file, opened for writing. On this machine it appears when it is complete and on the disk.
 
-        Elsewhere it appears when it is closed, also after an error: what counts has to be recorded afterwards.
+        Elsewhere it appears when it is closed, even after an error, so that complete files have to be recorded.
         """
         filesystem, path = self.connect()
         if not isinstance(filesystem, LocalFileSystem):
@@ -117,35 +117,35 @@ class Place:
             file.write(content)
 
     def remove(self) -> None:
-        """Remove a file or a folder with everything in it; nothing if there is none."""
+        """Remove a file, or a folder with everything in it, if it exists."""
         filesystem, path = self.connect()
         if filesystem.exists(path):
             filesystem.rm(path, recursive=True)
 
     def sizes(self) -> dict[str, int]:
-        """The sizes of the files below a folder, by their paths relative to it; none if there is no folder."""
+        """The sizes of the files below a folder, by their relative paths; empty if there is no folder."""
         filesystem, path = self.connect()
         filesystem.invalidate_cache()
         root = path.rstrip("/") + "/"
         return {name.removeprefix(root): info["size"] for name, info in filesystem.find(path, detail=True).items()}
 
     def version(self) -> str:
-        """What the file system tells of the version of a file: an ETag or a time of modification."""
+        """The version of a file according to its file system: an ETag or a time of modification."""
         filesystem, path = self.connect()
         info = filesystem.info(path)
         return next((f"{key} {info[key]}" for key in VERSIONS if info.get(key) is not None), "unknown")
 
 
 def files_of(data: "str | Path | Place | Sequence[str | Path | Place]", endings: Sequence[str]) -> list[Place]:
-    """The files that paths, folders, URLs and patterns stand for, each once and sorted.
+    """The files of paths, folders, URLs and patterns, sorted and without repetitions.
 
-    Below a folder these are the files with the given endings, apart from those in hidden folders (`.x`, `_x`).
+    Of a folder these are the files with the given endings, except in hidden folders (`.x`, `_x`).
 
     Raises:
-        FileNotFoundError: one of them stands for no file.
+        FileNotFoundError: if there is no file for one of them.
     """
     given = [data] if isinstance(data, str | Path | Place) else list(data)
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for place in map(Place.of, given):
         filesystem, path = place.connect()
         if place.is_pattern:
@@ -159,5 +159,5 @@ def files_of(data: "str | Path | Place | Sequence[str | Path | Place]", endings:
         if not paths:
             raise FileNotFoundError(f"expected at least one file that ends in {', '.join(endings)}, got {place}: none.")
         local = isinstance(filesystem, LocalFileSystem)
-        found |= {name: Place(name if local else filesystem.unstrip_protocol(name)) for name in paths}
-    return [found[name] for name in sorted(found)]
+        places |= {name: Place(name if local else filesystem.unstrip_protocol(name)) for name in paths}
+    return [places[name] for name in sorted(places)]

@@ -1,4 +1,4 @@
-"""What every worker of a fit works out by itself, from the same sample: the columns, the scales and the first model."""
+"""What every worker of a fit computes from the same sample: the columns, the scales and the first model."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -27,14 +27,14 @@ from gplens.scale.work_list import WorkList
 @final
 @dataclass(frozen=True)
 class FitTask:
-    """What is fitted to what. It is pickled as parameters, places and numbers."""
+    """An estimator, its data and its columns. It is pickled as parameters, places and numbers."""
 
     estimator: GPEstimator
-    """Not fitted; `random_state` is a number, `training` what is asked for."""
+    """Not fitted, with a number as `random_state`."""
     work: WorkList
     columns: Columns
     holdout: float
-    """The share of the rows that is held out for the score."""
+    """The fraction of the rows that is held out for the score."""
 
     @property
     def training(self) -> Training:
@@ -55,31 +55,31 @@ class Posed:
 
     estimator: GPEstimator
     table: TrainingTable
-    """Of the sample: columns, averages and background come from it."""
+    """The sample, from which columns, averages and background are computed."""
     problem: Problem
     design: Design
     scaling: Scaling
     model: Sparse
     likelihood: Likelihood
     watched: tuple[Float[Tensor, "h d"], Float[Tensor, " h"]]
-    """Rows on which the bound is watched; training rows of the sample if none are."""
-    start: tuple[Float[Tensor, "n d"], Float[Tensor, " n"]]
+    """Rows on which the bound is watched; the training rows of the sample if there are none."""
+    sampled: tuple[Float[Tensor, "n d"], Float[Tensor, " n"]]
     """Training rows of the sample."""
 
     def encode(self, columns: Columns, piece: pyarrow.Table) -> Batch:
-        """Rows in the units of training; those without inputs or with a class that the sample lacks are left out."""
+        """Rows in the units of training, without those that have no inputs or a class outside the sample."""
         plan, rows = self.table.plan, piece.select(list(columns.features))
         y = self.estimator._numbers(values_of(piece[columns.target]))
         bad = np.array([problem is not None for problem in reasons(plan, rows)], dtype=bool) | ~np.isfinite(y)
         good = np.flatnonzero(~bad)
         inputs = plan.encode(plan.raw(rows.take(good), "the table")) if len(good) else np.empty((0, len(plan.inputs)))
-        dtype = self.start[0].dtype
+        dtype = self.sampled[0].dtype
         X = self.scaling.apply(torch.from_numpy(inputs)).to(dtype)
         return X, ((torch.from_numpy(y[good]) - self.problem.shift) / self.problem.scale).to(dtype)
 
 
 def pose(task: FitTask) -> Posed:
-    """Read the sample, and make the columns, the scales and the first model of it. Deterministic."""
+    """Read the sample, and compute the columns, the scales and the first model from it. Deterministic."""
     estimator, columns = task.estimator, task.columns
     table, roles = sample(task.work, columns, task.division)
     train = table.take(np.flatnonzero(roles == TRAIN))
@@ -93,11 +93,11 @@ def pose(task: FitTask) -> Posed:
     rows = scaling.apply(given.X)
     dtype = torch.float32 if task.training.single else torch.float64
     model, likelihood = sparse_model(design, problem, rows).to(dtype), problem.likelihood.to(dtype)
-    start = rows.to(dtype), problem.y.to(dtype)
-    posed = Posed(estimator, given, problem, design, scaling, model, likelihood, start, start)
+    sampled = rows.to(dtype), problem.y.to(dtype)
+    posed = Posed(estimator, given, problem, design, scaling, model, likelihood, sampled, sampled)
     watched = posed.encode(columns, table.take(np.flatnonzero(roles == WATCH)))
-    watched = watched if len(watched[0]) else start
-    return Posed(estimator, given, problem, design, scaling, model, likelihood, watched, start)
+    watched = watched if len(watched[0]) else sampled
+    return Posed(estimator, given, problem, design, scaling, model, likelihood, watched, sampled)
 
 
 def values_of(column: Any) -> NDArray[Any]:

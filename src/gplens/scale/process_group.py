@@ -1,4 +1,4 @@
-"""The workers of Ray Train as a process group of PyTorch that listens only where the cluster does. It imports Ray."""
+"""The workers of Ray Train as a process group of PyTorch that listens only where the cluster does."""
 
 import os
 import socket
@@ -18,15 +18,15 @@ from torch._C._distributed_c10d import TCPStore  # the class of torch.distribute
 from gplens.scale.ray_cluster import LOOPBACK
 
 PATIENCE = timedelta(minutes=30)
-"""How long a worker waits for the others in a step."""
+"""The longest time that a worker waits for the others in a step."""
 INTERFACE = "GLOO_SOCKET_IFNAME"
 
 
 @final
 class NoGroup(TorchConfig):
-    """A TorchConfig of workers that make their process group themselves.
+    """A TorchConfig for workers that create their process group themselves.
 
-    The store of the group that Ray Train would make listens on all interfaces of the machine.
+    The store of a group that Ray Train creates would listen on all interfaces of the machine.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""A connection to a Ray cluster: one that runs, or one of this machine that ends with the block."""
+"""A connection to a Ray cluster: a running one, or one of this machine that ends with the block."""
 
 import logging
 import os
@@ -13,27 +13,27 @@ from urllib.parse import urlsplit
 from gplens.adapters.hosts import Extra
 
 REACH = 5.0
-"""Seconds in which an address has to answer."""
+"""The seconds within which an address has to answer."""
 OBJECTS = 100 * 2**20
-"""Bytes of the object store of a cluster of this machine. Rows never pass through it."""
+"""The bytes of the object store of a cluster of this machine, through which no rows pass."""
 LOOPBACK = "127.0.0.1"
 CLIENT_PORT = 10001
-"""Of addresses that begin with ray:// and name no port."""
+"""The port of addresses that begin with ray:// and do not have one."""
 ATTEMPTS = 3
-"""Times that a cluster is asked for a server for this client alone, whose process now and then dies at its start."""
+"""The attempts to connect to a cluster that starts a server for this client: its process sometimes dies at once."""
 PAUSE = 1.0
-"""Seconds before the second attempt; twice as many before the third."""
+"""The seconds before the second attempt; twice as many before the third."""
 NO_SERVER = "Starting Ray client server failed"
-"""What the proxy of a cluster then answers."""
+"""The answer of the proxy of a cluster in this case."""
 
 
 def check_address(address: str | None) -> tuple[Any, str]:
-    """The module `ray`, and the address that a connection would take, which answers.
+    """The module `ray`, and the address of a connection, after a check that it answers.
 
     Raises:
-        ImportError: Ray is not installed.
-        ConnectionError: nothing answers at the address.
-        ValueError: the process is connected already, and an address is given.
+        ImportError: if Ray is not installed.
+        ConnectionError: if nothing answers at the address.
+        ValueError: if an address is given and the process is already connected.
     """
     with Extra("ray", "gplens.scale.Ray"):
         import ray
@@ -55,13 +55,13 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
 
     Args:
         address: "auto" for the cluster that this machine belongs to, "HOST:PORT" or "ray://HOST:PORT" for another one.
-            None is the connection that the process has, else the address in RAY_ADDRESS, else a new cluster of this
-            machine, on its loopback interface and without a dashboard, which ends with the block.
+            None stands for the present connection of the process, else the address in RAY_ADDRESS, else a new cluster
+            of this machine, on its loopback interface and without a dashboard, which ends with the block.
         cpus: the CPUs of a new cluster; all of this machine if None.
 
     Raises:
-        ImportError: Ray is not installed.
-        ConnectionError: there is no cluster at the address.
+        ImportError: if Ray is not installed.
+        ConnectionError: if there is no cluster at the address.
     """
     ray, given = check_address(address)
     if ray.is_initialized():
@@ -77,8 +77,8 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
                 _start(ray, settings)
             else:
                 _join(ray, given, settings)
-    except Exception as cause:  # Ray raises bare ones too, such as when a machine is too busy to start in time
-        ray.shutdown()  # what was started already
+    except Exception as cause:  # Ray also raises Exception itself, as when a busy machine does not start in time
+        ray.shutdown()  # what has been started
         raise ConnectionError(_no_cluster(given, _reason(cause))) from cause
     try:
         yield ray
@@ -87,10 +87,10 @@ def connected(address: str | None, *, cpus: int | None = None) -> Iterator[Any]:
 
 
 def _start(ray: Any, settings: dict[str, Any]) -> None:
-    """Start a cluster of this machine, all ports of which are on the loopback interface.
+    """Start a cluster of this machine, with all ports on the loopback interface.
 
-    Ray replaces 127.0.0.1 by the machine's address in the network, and then listens on all interfaces, except where it
-    takes clusters to be unsupported, as on a Mac. So it is told this while it starts.
+    Ray replaces 127.0.0.1 by the address of the machine in its network and listens on all interfaces, except where it
+    does not support clusters, as on a Mac. Its setting for this is changed while it starts.
     """
     from ray._private import ray_constants
 
@@ -105,10 +105,10 @@ def _start(ray: Any, settings: dict[str, Any]) -> None:
 
 
 def _join(ray: Any, address: str, settings: dict[str, Any]) -> None:
-    """Connect to a cluster that runs.
+    """Connect to a running cluster.
 
-    For addresses that begin with ray://, the cluster starts a process that serves this client alone. If it dies at its
-    start, the connection is tried again.
+    For addresses that begin with ray://, the cluster starts a process for this client. If the process dies at once,
+    the connection is tried again.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -123,11 +123,11 @@ def _join(ray: Any, address: str, settings: dict[str, Any]) -> None:
 
 
 def check_reachable(address: str) -> None:
-    """Refuse an address where nothing answers, at once instead of after a minute.
+    """Refuse an address where nothing answers, within seconds rather than a minute.
 
     Raises:
-        ValueError: it is no address.
-        ConnectionError: nothing answers.
+        ValueError: if it is not an address.
+        ConnectionError: if nothing answers.
     """
     parts = urlsplit(address if "://" in address else f"//{address}")
     try:
@@ -143,7 +143,7 @@ def check_reachable(address: str) -> None:
 
 
 def _reason(cause: Exception) -> str:
-    """The first line of an error of Ray; with the last one, if the first only announces a traceback."""
+    """The first line of an error of Ray, and the last line if the first only announces a traceback."""
     first, *others = [line.strip() for line in str(cause).splitlines() if line.strip()] or [type(cause).__name__]
     return f"{first} {others[-1]}" if first.endswith(":") and others else first
 

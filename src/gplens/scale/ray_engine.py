@@ -1,4 +1,4 @@
-"""The work list on a Ray cluster: actors that hold the model, one unit at a time for each."""
+"""A work list on a Ray cluster: actors hold the model and explain one unit at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,16 @@ from gplens.scale.work_list import Unit
 from gplens.scale.worker_threads import use_threads
 
 RETRIES = 3
-"""How often a unit is repeated whose worker died. A unit that kills every worker ends the run."""
+"""How often a unit is repeated after its worker died. A unit that kills every worker ends the run."""
 
 
 @final
 @dataclass(frozen=True)
 class Ray(Engine):
-    """Actors of a Ray cluster. A row goes from the input to the output within one actor, and nowhere else.
+    """Actors of a Ray cluster. A row passes from the input to the output within one actor.
 
-    An actor gets its next unit when the part and the record of the last one are written. So a slow output slows the
-    reading down, and memory is that of a few pieces for each actor. The unit of an actor that dies is repeated by the
-    one that replaces it.
+    An actor gets its next unit after it has written the part and the record of the previous one. A slow output thus
+    slows the reading, and each actor holds a few pieces in memory. If an actor dies, its replacement repeats the unit.
 
     Raises:
         ValueError: if `workers` or `cpus` is not a whole number of 1 or more.
@@ -37,12 +36,12 @@ class Ray(Engine):
     address: str | None = None
     """As in `connected`: "auto", "HOST:PORT", "ray://HOST:PORT", or None for RAY_ADDRESS or this machine."""
     workers: int | None = None
-    """The number of actors; None is as many as the CPUs of the cluster allow when the run begins. With a number the
-    cluster is asked for that many, which makes an autoscaling one grow."""
+    """The number of actors; None stands for as many as the CPUs of the cluster allow at the beginning. With a number
+    the cluster is asked for that many, so that an autoscaling cluster grows."""
     cpus: int = 1
-    """CPUs of an actor, and its threads."""
+    """The CPUs and threads of an actor."""
     patience: float = 900.0
-    """Seconds to wait for the first actor, whose machine may have to be started."""
+    """The seconds to wait for the first actor, whose machine may have to be started."""
 
     def __post_init__(self) -> None:
         for name in ("workers", "cpus"):
@@ -57,7 +56,7 @@ class Ray(Engine):
         """Give each actor a unit as soon as it is free.
 
         Raises:
-            OSError, ValueError: what went wrong on a worker, as a sentence.
+            OSError, ValueError: with the error of a worker.
         """
         if not units:
             return
@@ -72,7 +71,7 @@ class Ray(Engine):
                     ray.kill(actor)
 
     def _spread(self, ray: Any, actors: list[Any], units: Sequence[Unit]) -> Iterator[Record]:
-        """Units go to actors that have loaded the model; those that wait for a machine hold nothing up."""
+        """Give units to actors that have loaded the model, while others may still wait for a machine."""
         left, began = iter(units), monotonic()
         tasks: dict[Any, tuple[Any, Unit | None]] = {actor.prepare.remote(): (actor, None) for actor in actors}
         unfinished = len(units)
@@ -101,7 +100,7 @@ class Ray(Engine):
 
 @final
 class Worker:
-    """An actor: the task, with as many threads as the actor has CPUs."""
+    """An actor, with the task and as many threads as CPUs."""
 
     def __init__(self, task: UnitTask, cpus: int) -> None:
         use_threads(cpus)
@@ -112,12 +111,12 @@ class Worker:
         _ = self.task.explainer
 
     def explain(self, unit: Unit) -> Record:
-        """Explain a unit, and leave its part and its record."""
+        """Explain a unit, and write its part and its record."""
         return self.task(unit)
 
 
 def _answer(ray: Any, answer: Any, unit: Unit | None) -> Record | None:
-    """The result of a call of an actor; an error of the worker as it was there, without Ray's account of it."""
+    """The result of a call of an actor. An error of the worker is raised as it was, without Ray's traceback."""
     try:
         return ray.get(answer)
     except ray.exceptions.RayTaskError as error:
@@ -129,6 +128,6 @@ def _answer(ray: Any, answer: Any, unit: Unit | None) -> Record | None:
     except ray.exceptions.RayError as error:
         what = "to load the model" if unit is None else f"with row group {unit.group} of {unit.file}"
         raise OSError(
-            f"expected a worker that lives, got one that died {RETRIES + 1} times {what} ({type(error).__name__}): it "
-            "may lack memory. Finished parts are kept; add --resume to go on."
+            f"expected a worker that survives, got one that died {RETRIES + 1} times {what} ({type(error).__name__}): "
+            "it may lack memory. Finished parts are kept; add --resume to go on."
         ) from error

@@ -1,4 +1,4 @@
-"""The output folder of a run: parts, a record of each, and a manifest of what they are parts of."""
+"""The output folder of a run: parts, a record of each part, and a manifest of the run."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,15 +13,15 @@ from gplens.scale.places import Place
 from gplens.scale.work_list import AT_ONCE, Unit
 
 NOTES = "_gplens"
-"""The folder of manifest and records. Readers of Parquet folders pass over names that begin with an underscore."""
+"""The folder of manifest and records. Readers of Parquet folders ignore names that begin with an underscore."""
 NAMED = 5
-"""Differences that a refusal names; the others are counted."""
+"""The most differences that an error names; the others are counted."""
 
 
 @final
 @dataclass(frozen=True)
 class Record:
-    """What is written about a part once it is complete."""
+    """The record of a complete part."""
 
     unit: str
     rows: int
@@ -30,7 +30,7 @@ class Record:
     not_converged: int
     """Rows that missed the tolerance."""
     size: int
-    """Bytes of the part."""
+    """The size of the part in bytes."""
 
 
 @final
@@ -38,8 +38,8 @@ class Record:
 class RunFolder:
     """A folder with a part `NAME.parquet` for each unit, and `_gplens/` with the manifest and a record for each part.
 
-    A part counts if its record is there and has its size. The part is written first, then the record, each atomically:
-    a run that is killed in between repeats the unit, and never skips it.
+    A part is finished if its record exists and has its size. The part is written first, then the record, each
+    atomically: a run that is killed in between repeats the unit and never skips it.
     """
 
     place: Place
@@ -53,15 +53,15 @@ class RunFolder:
 
     @property
     def manifest(self) -> Place:
-        """The file that says what the parts are parts of."""
+        """The file with model, input and options of the run."""
         return self.place / NOTES / "manifest.json"
 
     def begin(self, manifest: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
-        """Make the folder, or go on with the one that is there.
+        """Create the folder, or continue with the existing one.
 
         Raises:
-            FileExistsError: the folder holds something, and neither `resume` nor `overwrite` is given.
-            ValueError: it belongs to a run with another model, input or options; the difference is named.
+            FileExistsError: if the folder is not empty, and neither `resume` nor `overwrite` is given.
+            ValueError: if it belongs to a run with another model, input or options, with the differences.
         """
         self.check(resume=resume, overwrite=overwrite)
         if not resume:
@@ -79,7 +79,7 @@ class RunFolder:
             more = f"; and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
             raise ValueError(
                 f"expected the run that {self.place} belongs to, got another one: {'; '.join(changed[:NAMED])}{more}. "
-                "Restore what it was, or begin again with --overwrite and without --resume."
+                "Restore them, or begin again with --overwrite and without --resume."
             )
 
     def check(self, *, resume: bool, overwrite: bool) -> None:
@@ -93,12 +93,12 @@ class RunFolder:
             raise FileExistsError(f"expected a new folder, got {self.place}, which holds other files; choose another.")
         if not resume and not overwrite:
             raise FileExistsError(
-                f"expected a new folder, got {self.place}, which holds a run; add --resume to go on with it, or "
+                f"expected a new folder, got {self.place}, which holds a run; add --resume to continue it, or "
                 "--overwrite to begin again."
             )
 
     def record(self, record: Record) -> None:
-        """Write the record of a part that is complete."""
+        """Write the record of a complete part."""
         self._record(record.unit).write(json.dumps(asdict(record)).encode())
 
     def finished(self, units: Iterable[Unit]) -> dict[str, Record]:
@@ -122,21 +122,21 @@ class RunFolder:
         return record if record.unit == name else None
 
     def check_complete(self, units: Iterable[Unit]) -> dict[str, Record]:
-        """All records, after a check that the parts, as they are stored, have one row for each row of the input.
+        """All records, after a check that the stored parts have one row for each row of the input.
 
         Raises:
-            OSError: a part is missing, damaged, has another number of rows, or belongs to no unit.
+            OSError: if a part is missing, damaged, has another number of rows, or belongs to no unit.
         """
         expected = {unit.name: unit for unit in units}
         records = self.finished(expected.values())
         if missing := sorted(expected.keys() - records.keys()):
             raise OSError(
-                f"expected {len(expected)} finished parts in {self.place}, got {len(records)}: without "
+                f"expected {len(expected)} finished parts in {self.place}, got {len(records)}; missing: "
                 f"{', '.join(missing[:NAMED])}; add --resume."
             )
         parts = {name.removesuffix(".parquet") for name in self.place.sizes() if name.endswith(".parquet")}
         if extra := sorted(parts - expected.keys()):
-            raise OSError(f"expected parts of this run only in {self.place}, got {', '.join(extra[:NAMED])} too.")
+            raise OSError(f"expected only parts of this run in {self.place}, got also {', '.join(extra[:NAMED])}.")
         with ThreadPoolExecutor(AT_ONCE) as threads:
             stored = threads.map(self._rows_of, expected.values())
             for unit, rows in zip(expected.values(), stored, strict=True):

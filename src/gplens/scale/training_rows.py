@@ -1,4 +1,4 @@
-"""Rows to fit a model to, read from Parquet files as they are needed: a sample, and the stream of each worker."""
+"""Training rows that are read from Parquet files as needed: a sample, and the stream of each worker."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from gplens.estimators.training.rows import ORDERS, generator_of
 from gplens.scale.work_list import Unit, WorkList
 
 TRAIN, WATCH, TEST = range(3)
-"""The role of a row: to learn from, to watch the bound on, or to score the fitted model."""
+"""The role of a row: training, watching the bound, or scoring the fitted model."""
 SAMPLE, GROUPS = 50_000, 64
-"""The rows of a sample, and the most row groups that they are taken from if there are more rows than these."""
+"""The rows of a sample, and the most row groups from which they are taken if there are more rows."""
 BUFFER = 65_536
-"""Rows that a stream holds and mixes."""
+"""The number of rows that a stream holds and shuffles."""
 
 Batch = tuple[Float[Tensor, "b d"], Float[Tensor, " b"]]
 Encode = Callable[[pyarrow.Table], Batch]
-"""Inputs and targets, in the units of training, of the rows of a table that have them."""
+"""From a table to the inputs and targets of its usable rows, in the units of training."""
 
 
 @final
 @dataclass(frozen=True)
 class Division:
-    """The role of each row, by a random number that depends on the seed and on the place of the row alone."""
+    """The role of each row, by a random number that depends only on the seed and the position of the row."""
 
     seed: int
     holdout: float
-    """The share of the rows for the score."""
+    """The fraction of the rows for the score."""
     watched: float
-    """The share of the others on which the bound is watched."""
+    """The fraction of the other rows on which the bound is watched."""
 
     def roles(self, unit: Unit) -> NDArray[np.int8]:
         """The roles of the rows of a unit."""
@@ -55,7 +55,7 @@ class Columns:
 
     @property
     def every(self) -> tuple[str, ...]:
-        """All that are read."""
+        """All columns that are read."""
         return (*self.features, self.target)
 
     def with_target(self, piece: pyarrow.Table) -> NDArray[np.bool_]:
@@ -67,10 +67,10 @@ class Columns:
 
 
 def sample(work: WorkList, columns: Columns, division: Division) -> tuple[pyarrow.Table, NDArray[np.int8]]:
-    """Rows that stand for all, and their roles: all rows if they are few, else as many from each of some row groups.
+    """A sample and its roles: all rows if they are few, else equally many from each of some row groups.
 
     Raises:
-        ValueError: none of them has a target.
+        ValueError: if no row has a target.
     """
     generator, whole = np.random.default_rng([division.seed, 0, SAMPLE]), work.rows <= SAMPLE
     order = generator.permutation(len(work.units))
@@ -78,13 +78,13 @@ def sample(work: WorkList, columns: Columns, division: Division) -> tuple[pyarro
     tables, roles = [], []
     for unit in chosen:
         share = 1.0 if whole else min(SAMPLE / len(chosen) / unit.rows, 1.0)
-        kept, start = generator.random(unit.rows) < share, 0
+        kept, first = generator.random(unit.rows) < share, 0
         role = division.roles(unit)
         for piece in unit.pieces(columns.every):
-            rows = np.flatnonzero(kept[start : start + piece.num_rows] & columns.with_target(piece))
+            rows = np.flatnonzero(kept[first : first + piece.num_rows] & columns.with_target(piece))
             tables.append(piece.take(rows))
-            roles.append(role[start : start + piece.num_rows][rows])
-            start += piece.num_rows
+            roles.append(role[first : first + piece.num_rows][rows])
+            first += piece.num_rows
     table = pyarrow.concat_tables(tables).combine_chunks()
     if table.num_rows == 0:
         raise ValueError(f"expected a column {columns.target!r} with entries, got none in {len(chosen)} row groups.")
@@ -95,7 +95,7 @@ def shards(units: Sequence[Unit], count: int) -> list[list[Unit]]:
     """The units in `count` lists of about as many rows: the largest first, each to the shortest list.
 
     Raises:
-        ValueError: there are fewer units than lists.
+        ValueError: if there are fewer units than lists.
     """
     if len(units) < count:
         raise ValueError(
@@ -113,10 +113,10 @@ def shards(units: Sequence[Unit], count: int) -> list[list[Unit]]:
 
 @final
 class Stream:
-    """Batches of the training rows of some units, pass after pass, in a new order for each pass.
+    """Batches of the training rows of some units, in a new order in each pass.
 
-    Row groups come in a random order, and rows are mixed in a buffer. What comes is determined by the seed, the units
-    and the number of the stream, so that a stream goes on after `skip_to` as if it had not been interrupted.
+    Row groups are read in random order, and rows are shuffled in a buffer. The batches are determined by the seed, the
+    units and the number of the stream, so that a stream continues after `skip_to` as if it had not been interrupted.
     """
 
     def __init__(
@@ -131,15 +131,15 @@ class Stream:
         """The number of rows to train on, from the column of targets alone."""
         total = 0
         for unit in self.units:
-            roles, start = self.division.roles(unit), 0
+            roles, first = self.division.roles(unit), 0
             for piece in unit.pieces([self.columns.target]):
-                train = roles[start : start + piece.num_rows] == TRAIN
+                train = roles[first : first + piece.num_rows] == TRAIN
                 total += int((train & self.columns.with_target(piece)).sum())
-                start += piece.num_rows
+                first += piece.num_rows
         return total
 
     def skip_to(self, turn: int, first: int, step: int) -> None:
-        """Go on with a step of a pass that began with the step `first`."""
+        """Continue with `step`, in a pass whose first step was `first`."""
         self.turn, self.first, self.step = turn, first, first
         self._batches = self._pass(turn)
         while self.step < step:
@@ -160,7 +160,7 @@ class Stream:
         return batch
 
     def _pass(self, turn: int) -> Iterator[Batch]:
-        """Full batches; the rows that are left over at the end are left out, unless they are all there are."""
+        """Full batches. The remaining rows at the end are left out, unless there is no full batch."""
         generator = generator_of(self.division.seed, ORDERS + (turn << 12) + self.number)
         X, y, full = torch.empty(0), torch.empty(0), False
         for unit in (self.units[k] for k in torch.randperm(len(self.units), generator=generator).tolist()):
@@ -178,8 +178,8 @@ class Stream:
                 full = True
 
     def _encoded(self, unit: Unit) -> Iterator[Batch]:
-        roles, start = self.division.roles(unit), 0
+        roles, first = self.division.roles(unit), 0
         for piece in unit.pieces(self.columns.every):
-            train = roles[start : start + piece.num_rows] == TRAIN
+            train = roles[first : first + piece.num_rows] == TRAIN
             yield self.encode(piece.take(np.flatnonzero(train & self.columns.with_target(piece))))
-            start += piece.num_rows
+            first += piece.num_rows

@@ -1,4 +1,4 @@
-"""What a worker does with a unit: read a row group, explain its rows, write the part, then the record."""
+"""The work on a unit: read a row group, explain its rows, write the part, then the record."""
 
 import hashlib
 import tempfile
@@ -20,15 +20,15 @@ from gplens.scale.run_folder import Record, RunFolder
 from gplens.scale.work_list import Unit
 
 HELD = 16
-"""Pieces that become one row group of a part; more are never held in memory."""
+"""The number of pieces in a row group of a part, and the most that are held in memory."""
 
 
 @final
 class UnitTask:
-    """`UnitTask(...)(unit)` explains a unit and leaves its part and its record.
+    """`UnitTask(...)(unit)` explains a unit and writes its part and its record.
 
-    It is pickled as places and options, and loads the model when it is first needed. The part is determined by the
-    model, the options and the unit: it does not matter which worker writes it, or how often.
+    It is pickled as places and options, and loads the model on first use. The part is determined by the model, the
+    options and the unit, so that any worker may write it, and more than once.
     """
 
     def __init__(self, model: Place, fingerprint: str, options: Options, out: Place) -> None:
@@ -45,10 +45,10 @@ class UnitTask:
 
     @property
     def explainer(self) -> Explainer:
-        """The batch function, after a check that the model here is the one of the manifest.
+        """The function of batches, after a check that the model is the one of the manifest.
 
         Raises:
-            OSError, ValueError: the model cannot be loaded here, or is another one.
+            OSError, ValueError: if the model cannot be loaded, or is another one.
         """
         if self._explainer is None:
             self._explainer = self._load()
@@ -63,7 +63,7 @@ class UnitTask:
         except OSError as cause:
             raise OSError(
                 f"expected the model {self.model} on every worker, got {cause} Put it on storage that all of them "
-                "reach, or pass a URL."
+                "can access, or pass a URL."
             ) from cause
         if got != self.fingerprint:
             raise ValueError(
@@ -73,7 +73,7 @@ class UnitTask:
         return explainer
 
     def __call__(self, unit: Unit) -> Record:
-        """Explain a unit. The part is complete before it is recorded."""
+        """Explain a unit. The record is written after the part is complete."""
         part, rows, errors, unmet = self.folder.part(unit), 0, 0, 0
         with part.writing() as file:
             writer = None
@@ -100,7 +100,7 @@ class UnitTask:
 
 
 def _joined(tables: Iterator[pyarrow.Table]) -> Iterator[pyarrow.Table]:
-    """Every HELD tables as one."""
+    """The concatenation of every HELD tables."""
     held: list[pyarrow.Table] = []
     for table in tables:
         held.append(table)
@@ -113,7 +113,7 @@ def _joined(tables: Iterator[pyarrow.Table]) -> Iterator[pyarrow.Table]:
 
 @contextmanager
 def local_copy(model: Place) -> Iterator[Path]:
-    """The folder of a model on this machine: itself, or a copy of the files behind a URL while the block runs."""
+    """The folder of a model on this machine: the folder itself, or a temporary copy of the files behind a URL."""
     if model.is_local:
         yield Path(model.connect()[1])
         return
@@ -124,7 +124,7 @@ def local_copy(model: Place) -> Iterator[Path]:
 
 
 def fingerprint_of(folder: Path) -> str:
-    """SHA-256 of the file that describes a saved model and states the checksums of all others."""
+    """SHA-256 of the file that describes a saved model, with the checksums of its other files."""
     path = folder / JSON
     if not path.is_file():
         raise FileNotFoundError(f"expected the folder of a saved model, got {folder}, which has no {JSON}.")

@@ -1,4 +1,4 @@
-"""The division of work: the row groups of all Parquet files, in an order that depends on the files alone."""
+"""The division of work: the row groups of all Parquet files, in an order that depends only on the files."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,18 +14,18 @@ from gplens.batch.sources import PARQUET, PIECE
 from gplens.scale.places import Place, files_of
 
 AT_ONCE = 16
-"""Files whose footers are read at the same time."""
+"""The number of files whose footers are read at the same time."""
 TAIL = 8
-"""The last bytes of a Parquet file: the length of its footer, and four letters."""
+"""The number of last bytes of a Parquet file, which hold the length of its footer and four letters."""
 
 
 @final
 @dataclass(frozen=True)
 class Unit:
-    """One row group of one file: what is explained, written, recorded and, if need be, repeated as a whole."""
+    """One row group of one file, which is explained, written, recorded and possibly repeated as a whole."""
 
     name: str
-    """Of its part and its record: the numbers of the file and of the row group."""
+    """The name of its part and its record: the numbers of the file and of the row group."""
     file: Place
     group: int
     first: int
@@ -47,14 +47,14 @@ class Unit:
 @final
 @dataclass(frozen=True)
 class InputFile:
-    """What is known of a Parquet file from its last bytes."""
+    """What the footer of a Parquet file tells."""
 
     place: Place
     schema: pyarrow.Schema
     groups: tuple[int, ...]
     """The rows of each row group."""
     identity: dict[str, Any]
-    """Size, SHA-256 of the footer (places, sizes and statistics of all columns), and the version that is listed."""
+    """Size, SHA-256 of the footer (offsets, sizes and statistics of all columns), and listed version."""
 
 
 @final
@@ -94,14 +94,14 @@ class WorkList:
         return WorkList(self.files, tuple(kept))
 
     def identities(self) -> dict[str, dict[str, Any]]:
-        """What a manifest records of the input."""
+        """The identity of each file, for the manifest."""
         return {str(file.place): file.identity for file in self.files}
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Refuse files that lack a column, or have it with another type than the first file.
 
         Raises:
-            ValueError: with the file, the column and both types.
+            ValueError: with the file, the column and both types, if there is such a file.
         """
         first = self.files[0]
         for file in self.files:
@@ -133,7 +133,7 @@ def read_work_list(data: str | Path | Place | Sequence[str | Path | Place]) -> W
         data: a file, a folder, a URL, a pattern such as "data/*.parquet", or several of these.
 
     Raises:
-        FileNotFoundError, ValueError: there is no file, a file is no Parquet file, or there are no rows.
+        FileNotFoundError, ValueError: if there is no file, a file is not a Parquet file, or there are no rows.
 
     Returns:
         The WorkList, with the files sorted by name.

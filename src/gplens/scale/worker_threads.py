@@ -1,4 +1,4 @@
-"""The threads of a worker: a process of Ray that runs nothing but gplens, and so the only one whose settings change."""
+"""The threads of a worker, a process of Ray that runs only gplens, so that its global settings may be changed."""
 
 import pyarrow
 import torch
