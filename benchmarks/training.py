@@ -1,4 +1,4 @@
-"""make bench-training: the estimators against other models on ten tables: score, log density, intervals, seconds.
+"""make bench-training: the estimators against other models on thirteen tables: score, log density, intervals, seconds.
 
 python benchmarks/training.py diabetes digits          # some of the tables, or "sparse", printed and not written
 """

@@ -11,7 +11,15 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from gplens.columns import Category, Cyclic, Drop, Log
-from gplens.estimators import GPClassifier, GPCountRegressor, GPRegressor, GPVarianceRegressor, fitting, quasi_newton
+from gplens.estimators import (
+    GPClassifier,
+    GPCountRegressor,
+    GPRegressor,
+    GPVarianceRegressor,
+    evidence_fit,
+    fitting,
+    quasi_newton,
+)
 from messages import naming
 
 EVERY = [GPRegressor, GPCountRegressor, GPVarianceRegressor, GPClassifier]
@@ -21,7 +29,8 @@ EVERY = [GPRegressor, GPCountRegressor, GPVarianceRegressor, GPClassifier]
 def nothing_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model is made."""
     monkeypatch.setattr(fitting, "_kernel", lambda *_: pytest.fail("a model was made"))
-    monkeypatch.setattr(quasi_newton, "structure_of", lambda *_: pytest.fail("a model was made"))
+    for module in (quasi_newton, evidence_fit):
+        monkeypatch.setattr(module, "structure_of", lambda *_: pytest.fail("a model was made"))
 
 
 @pytest.mark.parametrize("estimator", EVERY)

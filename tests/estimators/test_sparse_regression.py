@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from gplens.estimators import GPRegressor, quasi_newton, sparse_regression
+from gplens.estimators import GPRegressor, evidence_fit, sparse_regression
 from gplens.estimators.training import checkpoint
 from gplens.estimators.training.fit_sizes import GaussianPlan
 
@@ -54,9 +54,7 @@ def test_a_killed_fit_takes_its_hyperparameters_from_the_checkpoint(
             model.fit(X, y, checkpoint=tmp_path)
     assert (tmp_path / checkpoint.NAME).exists()
     with monkeypatch.context() as patch:
-        patch.setattr(
-            sparse_regression, "maximise_evidence", lambda *_: pytest.fail("the evidence was maximised again")
-        )
+        patch.setattr(sparse_regression, "fit_evidence", lambda *_: pytest.fail("the evidence was maximised again"))
         resumed = model.fit(X, y, checkpoint=tmp_path).model_.state_dict()
     assert not (tmp_path / checkpoint.NAME).exists()
     for name, tensor in whole.items():
@@ -66,7 +64,7 @@ def test_a_killed_fit_takes_its_hyperparameters_from_the_checkpoint(
 def test_a_budget_that_is_spent_leaves_what_a_few_rows_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the first evaluation with many rows: the kernel is that of the few, not that of the start."""
     X, y = _table(300)
-    evaluate, sizes = quasi_newton.log_evidence, []
+    evaluate, sizes = evidence_fit.log_evidence, []
 
     def interrupted(at: object, structure: object, rows: torch.Tensor, *rest: object) -> torch.Tensor:
         sizes.append(len(rows))
@@ -74,8 +72,8 @@ def test_a_budget_that_is_spent_leaves_what_a_few_rows_said(monkeypatch: pytest.
             signal.raise_signal(signal.SIGINT)
         return evaluate(at, structure, rows, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(quasi_newton, "log_evidence", interrupted)
-    monkeypatch.setattr(sparse_regression, "QUICK", 100)
+    monkeypatch.setattr(evidence_fit, "log_evidence", interrupted)
+    monkeypatch.setattr(evidence_fit, "QUICK", 100)
     with pytest.warns(UserWarning, match="interrupted after"):
         model = GPRegressor(exact_rows=0, random_state=0, progress=False).fit(X, y)
     assert set(sizes) == {100, 300}

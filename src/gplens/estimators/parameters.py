@@ -14,14 +14,18 @@ from gplens.estimators.gp_models import KERNELS
 from gplens.estimators.training.options import Training
 from gplens.estimators.training.rows import PLACEMENTS, typical_distance
 
+AUTO, CANDIDATES = "auto", ("matern52", "rbf")
+"""The default of `kernel=`, and what it chooses from: rough and smooth functions, the rough one if in doubt."""
+
 
 @no_type_check  # scikit-learn's constructors accept anything; `fit` checks
 @dataclass(eq=False, repr=False)
 class SharedParameters:
     """The parameters of all estimators. A subclass that is a dataclass too adds its own as further fields."""
 
-    kernel: str = "matern52"
-    """One of "rbf", "matern32", "matern52", "rational_quadratic"."""
+    kernel: str = "auto"
+    """One of "rbf", "matern32", "matern52", "rational_quadratic", or "auto": for regression by L-BFGS "matern52" or
+    "rbf", whichever explains the rows better, else "matern52"."""
     _: KW_ONLY
     ard: bool = True
     """Whether each column has a lengthscale of its own."""
@@ -57,6 +61,8 @@ class Design:
     """Whether latent functions share kernel and inducing points."""
     training: Training | None
     seed: int
+    kernels: tuple[str, ...]
+    """Candidates for the kernel, of which regression by L-BFGS takes the one that explains the rows best."""
     sharing: tuple[tuple[int, ...], ...] = ()
     """Inputs of the model, in sets that share a lengthscale."""
 
@@ -64,10 +70,10 @@ class Design:
     def of(parameters: SharedParameters, sharing: tuple[tuple[int, ...], ...] = (), *, shared: bool = True) -> "Design":
         """The design for the parameters of an estimator."""
         kernel, inducing = parameters.kernel, parameters.inducing
-        if not isinstance(kernel, str) or kernel not in KERNELS:
+        if not isinstance(kernel, str) or kernel not in (AUTO, *KERNELS):
             raise ValueError(
-                f"kernel must be one of {sorted(KERNELS)}, got kernel={kernel!r}. A model with another kernel is "
-                "fitted with GPyTorch, BoTorch or scikit-learn and passed to gplens.explain."
+                f"kernel must be one of {[AUTO, *sorted(KERNELS)]}, got kernel={kernel!r}. A model with another kernel "
+                "is fitted with GPyTorch, BoTorch or scikit-learn and passed to gplens.explain."
             )
         if not isinstance(inducing, str) or inducing not in PLACEMENTS:
             raise ValueError(f"inducing must be one of {sorted(PLACEMENTS)}, got inducing={inducing!r}.")
@@ -81,7 +87,8 @@ class Design:
         if training is not None and not isinstance(training, Training):
             raise TypeError(f"expected training=gplens.estimators.Training(...) or None, got training={training!r}.")
         seed = int(check_random_state(parameters.random_state).randint(2**31 - 1))
-        return Design(kernel, parameters.ard, points, inducing, shared, training, seed, sharing)
+        kernels = CANDIDATES if kernel == AUTO else (kernel,)
+        return Design(kernels[0], parameters.ard, points, inducing, shared, training, seed, kernels, sharing)
 
     def typical(self, X: Float[Tensor, "n d"]) -> float:
         """The typical distance of rows, the initial lengthscale."""

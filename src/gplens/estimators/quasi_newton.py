@@ -1,33 +1,29 @@
-"""From a table to a GPyTorch model that L-BFGS has fitted: exact, or sparse with sites."""
+"""From a table to a sparse GPyTorch model with sites that L-BFGS has fitted."""
 
 from dataclasses import replace
 from math import log
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.estimators.fitting import QUIET, Fit, Problem, Settings, fit_by_minibatches
-from gplens.estimators.gp_models import Exact, prior_mean
-from gplens.estimators.host_objects import kernel_object, noise_object, solved_sparse
-from gplens.estimators.linear_rivals import compare_exact, compare_sparse
+from gplens.estimators.host_objects import solved_sparse
+from gplens.estimators.linear_rivals import compare_sparse
 from gplens.estimators.parameters import Design
-from gplens.estimators.scaling import Scaling, exact_in_table_units, noise_in_table_units
+from gplens.estimators.scaling import Scaling
 from gplens.estimators.stated_probabilities import calibrated_factor
-from gplens.estimators.training.ascent import CONVERGED, Ascent, ascend, box
+from gplens.estimators.training.ascent import CONVERGED
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
-from gplens.estimators.training.climb import ITERATIONS, TOLERANCE, Climb, log_prior
-from gplens.estimators.training.evidence import log_evidence
+from gplens.estimators.training.climb import Climb
 from gplens.estimators.training.fit_sizes import Plan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.rows import PLACEMENTS, SUBSET, generator_of
 from gplens.estimators.training.site_bound import SiteBound
 from gplens.estimators.training.sites import SiteTerms
-from gplens.estimators.weights import Weights
 
 JITTER = 1e-6
 """Added to K of the inducing points, relative to the prior's initial variance."""
@@ -43,52 +39,6 @@ def fit_likelihood(
     """Fit by L-BFGS, or by minibatches if `training=` is given or log p(y|f) is not concave in f."""
     by_minibatches = design.training is not None or not problem.concave
     return (fit_by_minibatches if by_minibatches else fit_in_stages)(design, problem, X, scaling, settings)
-
-
-def fit_exactly(design: Design, problem: Problem, X: Float[Tensor, "n d"], scaling: Scaling, settings: Settings) -> Fit:
-    """Maximise the evidence times the prior of the lengthscales; the result is in the units of the table."""
-    began, rows, n = perf_counter(), scaling.apply(X), len(X)
-    structure = structure_of(design, rows, 0.0)
-    y, w = problem.y, problem.weights
-    with Watch(settings.budget, began, settings.show) as watch:
-        ascent = maximise_evidence(start_of(design, problem, structure, noisy=True), structure, rows, y, w, watch)
-    at, noise = ascent.best, noise_object(ascent.best)
-    assert at.mean is not None
-    with torch.no_grad():
-        evidence = float(log_evidence(at, structure, rows, y, w)) / n
-    kernel = kernel_object(design, structure, at)
-    model = Exact(rows, y, noise, kernel, prior_mean(None, float(at.mean))).double()
-    table_y = problem.shift + problem.scale * y
-    fitted = exact_in_table_units(
-        model, design.kernel, scaling, X, table_y, w, shift=problem.shift, scale=problem.scale
-    )
-    likelihood: Any = fitted.likelihood if w is None else noise_in_table_units(noise, problem.scale)
-    summary = {"inference": "exact", "seed": design.seed, "optimizer": "L-BFGS", "steps": ascent.steps}
-    summary |= {
-        "evaluations": watch.evaluations,
-        "stopped": reason(ascent.stopped, "evidence"),
-        "log_evidence_per_row": evidence,
-    }
-    summary |= {"held_back": None if ascent.stopped == CONVERGED else ascent.stopped}
-    summary |= compare_exact(problem, rows, at, structure, design.seed)
-    return Fit(fitted, likelihood, {**summary, "seconds": perf_counter() - began})
-
-
-def maximise_evidence(
-    start: Hyperparameters,
-    structure: Structure,
-    rows: Float[Tensor, "n d"],
-    y: Float[Tensor, " n"],
-    weights: Weights,
-    watch: Watch,
-) -> Ascent:
-    """L-BFGS for the evidence of some rows, times the prior of the lengthscales."""
-
-    def objective(at: Hyperparameters) -> Float[Tensor, ""]:
-        return (log_evidence(at, structure, rows, y, weights) + log_prior(at, structure)) / len(rows)
-
-    bounds = box(start, structure, QUIET)
-    return ascend(objective, start, bounds, iterations=ITERATIONS, tolerance=TOLERANCE, watch=watch)
 
 
 def fit_in_stages(

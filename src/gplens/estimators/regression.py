@@ -13,9 +13,9 @@ from torch import Tensor
 
 from gplens.adapters.numbers import as_float
 from gplens.estimators.base import GPEstimator
+from gplens.estimators.exact_regression import fit_exactly
 from gplens.estimators.fitting import Problem, Settings, gaussian_noise
 from gplens.estimators.own_likelihoods import log_normal
-from gplens.estimators.quasi_newton import fit_exactly
 from gplens.estimators.sparse_regression import fit_sparse_regression
 from gplens.estimators.training.fit_sizes import most_exact_rows
 from gplens.estimators.training.q_of_u import Sites
@@ -29,7 +29,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     """y = f(x) + noise, exact or sparse depending on the number of rows; `training_summary_["inference"]` says which.
 
     Args:
-        kernel: "rbf", "matern32", "matern52" or "rational_quadratic".
+        kernel: "rbf", "matern32", "matern52", "rational_quadratic", or "auto": "matern52" or "rbf", whichever explains
+            up to 500 of the rows better.
         ard: one lengthscale for each column, or one for all.
         inducing_points: the number of inducing points of a sparse model; None chooses it within the budget of `fit`.
         inducing: initial inducing points: "auto" takes the rows that the others explain least (k-means centres if

@@ -18,7 +18,7 @@ from torch import Tensor
 from gplens.baselines import Inputs
 from gplens.columns.planning import to_json
 from gplens.estimators.base import GPEstimator
-from gplens.estimators.gp_models import Exact
+from gplens.estimators.gp_models import Exact, profile_name
 from gplens.explanation.storage import BLANK, with_checksum, write
 
 FORMAT = "gplens estimator"
@@ -73,7 +73,7 @@ def _header(estimator: GPEstimator, name: str, digest: str) -> dict[str, Any]:
         "estimator": type(estimator).__name__,
         "parameters": {key: _encode(value) for key, value in estimator.get_params(deep=False).items()},
         "likelihood": type(estimator.likelihood_).__name__,
-        "kernel": estimator.kernel,
+        "kernel": profile_name(estimator.model_.covar_module.base_kernel),
         "jitter": None if isinstance(estimator.model_, Exact) else estimator.model_.strategy.jitter_val,
         "features": estimator.n_features_in_,
         "columns": to_json(estimator.columns_),

@@ -8,28 +8,27 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.estimators.evidence_fit import EvidenceFit, fit_evidence, subset
 from gplens.estimators.fitting import QUIET, Fit, Problem, Settings, fit_by_minibatches
 from gplens.estimators.host_objects import noise_object, solved_sparse
 from gplens.estimators.linear_rivals import compare_sparse
 from gplens.estimators.parameters import Design
-from gplens.estimators.quasi_newton import JITTER, checkpoint_of, maximise_evidence, reason, start_of, structure_of
+from gplens.estimators.quasi_newton import JITTER, checkpoint_of, reason, start_of, structure_of
 from gplens.estimators.scaling import Scaling, noise_in_table_units
 from gplens.estimators.stated_noise import calibrated_noise
 from gplens.estimators.training.ascent import ALL_STEPS, CONVERGED, Ascent
 from gplens.estimators.training.checkpoint import Checkpoint, State
 from gplens.estimators.training.climb import FEW_POINTS, LOOSE, WORTH, Climb, further_points
 from gplens.estimators.training.collapsed import CollapsedBound
-from gplens.estimators.training.evidence import log_evidence
 from gplens.estimators.training.fit_sizes import GaussianPlan, Plan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
-from gplens.estimators.training.rows import LARGE, PLACEMENTS, SUBSET, generator_of
-from gplens.estimators.weights import Weights
+from gplens.estimators.training.rows import LARGE, PLACEMENTS, generator_of
 
-QUICK = 500
-"""The number of rows whose evidence is maximised first, in well below a second."""
 TIGHT = 0.002
 """The loss in nats per row (6.10) below which no further inducing points are added."""
+KERNEL = "kernel"
+"""The place of the kernel among its candidates, in a checkpoint."""
 
 
 def fit_sparse_regression(
@@ -48,11 +47,11 @@ def fit_sparse_regression(
     if plan.used < len(X):
         problem, X = _part(design, problem, X, plan.used)
     rows = scaling.apply(X)
-    structure = _structure(design, rows)
-    whole = CollapsedBound(structure, rows, problem.y, problem.weights)
     with Watch(settings.budget, began, settings.show) as watch:
         checkpoint = checkpoint_of(design, problem, rows, settings)
-        ascent = _evidence(design, problem, structure, rows, plan.rows, watch, checkpoint)
+        result = _evidence(design, problem, rows, plan.rows, watch, checkpoint)
+        design, structure, ascent = result.design, result.structure, result.ascent
+        whole = CollapsedBound(structure, rows, problem.y, problem.weights)
         at = replace(ascent.best, Z=_points(design, structure, rows, ascent.best, plan.points))
         q = whole.solve(at, watch)
         slack = whole.slack_of(at, q.P)
@@ -70,8 +69,8 @@ def fit_sparse_regression(
     stopped = ascent.stopped if slack < WORTH or ascent.stopped != CONVERGED else FEW_POINTS
     tight = stopped == CONVERGED  # then the noise is that of the evidence, as in an exact model
     noise = at.log_noise if tight else calibrated_noise(problem, rows, at, structure, q, seed)
-    summary: dict[str, Any] = {"inference": "sparse", "inducing_points": at.Z.shape[1], "seed": seed}
-    summary |= {"optimizer": "L-BFGS", "steps": ascent.steps, "evaluations": watch.evaluations}
+    summary: dict[str, Any] = {"inference": "sparse", "kernel": design.kernel, "inducing_points": at.Z.shape[1]}
+    summary |= {"seed": seed, "optimizer": "L-BFGS", "steps": ascent.steps, "evaluations": watch.evaluations}
     summary |= {"stopped": reason(ascent.stopped, "evidence"), "held_back": None if stopped == CONVERGED else stopped}
     summary |= {"hyperparameter_rows": plan.rows, "rows_used": plan.used, "elbo_per_row": q.value, **verdict}
     likelihood = noise_in_table_units(noise_object(replace(at, log_noise=noise)), problem.scale)
@@ -86,45 +85,27 @@ def _part(design: Design, problem: Problem, X: Float[Tensor, "n d"], count: int)
     return replace(problem, y=problem.y[part], weights=weights), X[part]
 
 
-def _structure(design: Design, rows: Float[Tensor, "n d"]) -> Structure:
-    return structure_of(design, rows, JITTER)
-
-
-def _subset(design: Design, rows: Float[Tensor, "n d"], count: int) -> Tensor:
-    return torch.randperm(len(rows), generator=generator_of(design.seed, SUBSET))[:count].sort().values
-
-
 def _evidence(
     design: Design,
     problem: Problem,
-    structure: Structure,
     rows: Float[Tensor, "n d"],
     count: int,
     watch: Watch,
     checkpoint: Checkpoint | None,
-) -> Ascent:
-    """Hyperparameters from the evidence of a random part of the rows; from a checkpoint if there is one.
-
-    The hyperparameters of a few rows, which take no time, are kept if the budget or Ctrl-C ends the fit early.
-    """
-    start = start_of(design, problem, structure, noisy=True)
+) -> EvidenceFit:
+    """Kernel and hyperparameters from the evidence of a random part of the rows; from a checkpoint if there is one."""
     if checkpoint is not None and (state := checkpoint.load()) is not None:
-        return Ascent(replace(start, **state.tensors), state.best.value, state.step, CONVERGED)
-
-    def of_rows(size: int) -> tuple[Tensor, Tensor, Weights]:
-        part = _subset(design, rows, size)
-        return rows[part], problem.y[part], None if problem.weights is None else problem.weights[part]
-
-    quick = maximise_evidence(start, structure, *of_rows(QUICK), watch=watch) if count > 2 * QUICK else None
-    ascent = maximise_evidence(start, structure, *of_rows(count), watch=watch)
-    if quick is not None and ascent.stopped not in (CONVERGED, ALL_STEPS):
-        with torch.no_grad():
-            value = float(log_evidence(quick.best, structure, *of_rows(count))) / count
-        if value > ascent.value:
-            ascent = replace(ascent, best=quick.best, value=value, steps=quick.steps)
+        tensors = dict(state.tensors)
+        design = replace(design, kernel=design.kernels[int(tensors.pop(KERNEL))])
+        structure = structure_of(design, rows, JITTER)
+        at = replace(start_of(design, problem, structure, noisy=True), **tensors)
+        return EvidenceFit(design, structure, Ascent(at, state.best.value, state.step, CONVERGED))
+    result = fit_evidence(design, problem, rows, count, JITTER, QUIET, watch)
+    ascent = result.ascent
     if checkpoint is not None and ascent.stopped in (CONVERGED, ALL_STEPS):
-        checkpoint.save(State(ascent.steps, ascent.best.tensors(), Best(ascent.value)))
-    return ascent
+        kernel = torch.tensor(design.kernels.index(result.design.kernel))
+        checkpoint.save(State(ascent.steps, {**ascent.best.tensors(), KERNEL: kernel}, Best(ascent.value)))
+    return result
 
 
 def _points(
@@ -150,7 +131,7 @@ def _with_moving_points(
     """The maximum of the collapsed bound of some rows over all parameters, from `at`, with as many points as pay."""
     assert at.Z is not None
     plan = Plan.of(len(rows), None, design.inducing_points, settings.budget)
-    part = _subset(design, rows, plan.rows)
+    part = subset(design, len(rows), plan.rows)
     w = None if problem.weights is None else problem.weights[part]
     bound = CollapsedBound(structure, rows[part], problem.y[part], w)
     climb = Climb(bound, structure, rows[part], plan.rungs, design.seed, QUIET, watch)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from gplens.estimators import Adam, EarlyStopping, GPClassifier, GPRegressor, NaturalGradients, Training, quasi_newton
+from gplens.estimators import Adam, EarlyStopping, GPClassifier, GPRegressor, NaturalGradients, Training, evidence_fit
 from gplens.estimators.training import checkpoint, climb, loop
 
 KILLED = """
@@ -87,7 +87,7 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_parameters(monkeypatch: pytest.Mo
     """SIGINT in the fifth evaluation of the evidence: the model is the best of the first five, and can predict."""
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = np.sin(2 * X[:, 0]) + 0.1 * X[:, 1]
-    evaluate, values, before = quasi_newton.log_evidence, [], signal.getsignal(signal.SIGINT)
+    evaluate, values, before = evidence_fit.log_evidence, [], signal.getsignal(signal.SIGINT)
 
     def interrupted(*parts: object) -> torch.Tensor:
         value = evaluate(*parts)  # type: ignore[arg-type]
@@ -96,13 +96,14 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_parameters(monkeypatch: pytest.Mo
             signal.raise_signal(signal.SIGINT)
         return value
 
-    monkeypatch.setattr(quasi_newton, "log_evidence", interrupted)
+    monkeypatch.setattr(evidence_fit, "log_evidence", interrupted)
     with pytest.warns(UserWarning, match="interrupted after"):
         model = GPRegressor().fit(X, y)
     assert model.training_summary_["stopped"] == "interrupted"
-    assert len(values) == 6  # five evaluations, and that of the summary
-    assert values[5] == pytest.approx(max(values[:5]), abs=0.1)  # the best includes the prior of the lengthscales
-    assert values[5] > values[0] + 1
+    assert len(values) == 5  # the second kernel is not tried any more
+    kept = len(X) * model.training_summary_["log_evidence_per_row"]
+    assert kept > values[0] + 1
+    assert kept == pytest.approx(max(values), abs=1)  # the best includes the prior of the hyperparameters
     assert model.score(X, y) > 0.5
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -111,9 +112,9 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_parameters(monkeypatch: pytest.Mo
 def test_ctrl_c_in_an_exact_fit_keeps_the_best_of_any_number_of_evaluations(
     evaluations: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the prior of the lengthscales, the evidence is what is maximised."""
+    """Without the prior of the hyperparameters, the evidence is what is maximised."""
     X = np.random.default_rng(1).normal(size=(40, 2))
-    evaluate, values = quasi_newton.log_evidence, []
+    evaluate, values = evidence_fit.log_evidence, []
 
     def interrupted(*parts: object) -> torch.Tensor:
         value = evaluate(*parts)  # type: ignore[arg-type]
@@ -122,12 +123,12 @@ def test_ctrl_c_in_an_exact_fit_keeps_the_best_of_any_number_of_evaluations(
             signal.raise_signal(signal.SIGINT)
         return value
 
-    monkeypatch.setattr(quasi_newton, "log_evidence", interrupted)
-    monkeypatch.setattr(quasi_newton, "log_prior", lambda *parts: 0.0)
+    monkeypatch.setattr(evidence_fit, "log_evidence", interrupted)
+    monkeypatch.setattr(evidence_fit, "log_prior", lambda *parts: 0.0)
     with pytest.warns(UserWarning, match="interrupted after"):
-        GPRegressor().fit(X, np.sin(3 * X[:, 0]))
-    assert len(values) == evaluations + 1
-    assert values[-1] == pytest.approx(max(values[:-1]), rel=1e-12)
+        model = GPRegressor("matern52").fit(X, np.sin(3 * X[:, 0]))
+    assert len(values) == evaluations
+    assert len(X) * model.training_summary_["log_evidence_per_row"] == pytest.approx(max(values), rel=1e-12)
 
 
 def test_ctrl_c_in_a_sparse_fit_keeps_the_best_of_the_looks_and_the_last_step(monkeypatch: pytest.MonkeyPatch) -> None:

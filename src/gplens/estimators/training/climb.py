@@ -14,6 +14,8 @@ from gplens.estimators.training.ascent import ALL_STEPS, CONVERGED, ascend, box
 from gplens.estimators.training.checkpoint import Checkpoint, State
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
+from gplens.estimators.training.regression_prior import limits
+from gplens.estimators.training.regression_prior import log_prior as log_regression_prior
 from gplens.estimators.training.rows import PLACEMENT, generator_of
 from gplens.estimators.training.sites import Bound
 
@@ -86,11 +88,12 @@ class Climb:
     def stage(self, at: Hyperparameters, *, moving: bool) -> Hyperparameters:
         """Maximise the bound; L-BFGS varies inducing points only if they move."""
         n, Z, start = len(self.X), at.Z, at if moving else replace(at, Z=None)
+        prior, limited = (log_prior, box) if at.log_noise is None else (log_regression_prior, limits)
 
         def objective(at: Hyperparameters) -> Float[Tensor, ""]:
-            return (self.bound(at if moving else replace(at, Z=Z)) + log_prior(at, self.structure)) / n
+            return (self.bound(at if moving else replace(at, Z=Z)) + prior(at, self.structure)) / n
 
-        bounds = box(start, self.structure, self.quiet)
+        bounds = limited(start, self.structure, self.quiet)
         ascent = ascend(objective, start, bounds, iterations=ITERATIONS, tolerance=self.tolerance, watch=self.watch)
         at = ascent.best if moving else replace(ascent.best, Z=Z)
         self.steps, self.stopped, self.slack = self.steps + ascent.steps, ascent.stopped, self.bound.slack(at)
