@@ -3,31 +3,33 @@
     python scripts/baybe_examples.py CHECKOUT [folder/example.py ...]
 
 CHECKOUT is a clone of BayBE at the tag of the version that is installed. Its examples also need
-`pip install "baybe[examples]"`. They run in a copy, with fewer iterations, as in BayBE's own CI (SMOKE_TEST). Of
-campaigns that differ in nothing but their seed, the last one is explained: `explain()`, all kinds of plots, in both
-representations, and the acquisition function if one target is optimised. The last lines count them and print the
-largest gap, relative to the largest attribution, or to 1e-9 of the prediction where all experiments are the same.
+`pip install -c constraints.txt "baybe[examples]"`. They run in a copy, with fewer iterations, as in BayBE's own CI
+(SMOKE_TEST). Of campaigns that differ in nothing but their seed, the last one is explained: `explain()`, by
+`from_campaign`, `from_surrogate` and `from_recommender`, and all kinds of plots, in both representations, and the
+acquisition function. The last lines count them and print the largest gap of a sum, relative to the largest
+attribution, or to 1e-9 of the prediction where all experiments are the same.
 """
 
 import argparse
-import contextlib
-import io
 import os
-import runpy
 import shutil
 import sys
 import tempfile
 import time
 import warnings
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas
 import torch
 from baybe import Campaign, active_settings
-from baybe.exceptions import IncompatibilityError, IncompatibleSurrogateError
+from baybe.exceptions import IncompatibilityError, IncompatibleSurrogateError, NoMeasurementsError
+from baybe.insights import SHAPInsight
+from baybe_example_campaigns import campaigns_of
 from matplotlib import pyplot
 
 from gplens.baybe import Insight
@@ -35,34 +37,6 @@ from gplens.baybe.pictures import KINDS
 
 ROWS = 5
 """Rows of a campaign that are explained with error bars and drawn."""
-
-
-def measured_campaigns(example: Path) -> list[Campaign]:
-    """Campaigns with measurements that an example leaves behind, the last of those that are alike."""
-    found: dict[int, Campaign] = {}
-    add = Campaign.add_measurements
-
-    def remember(campaign: Campaign, *arguments: Any, **options: Any) -> None:
-        add(campaign, *arguments, **options)
-        found[id(campaign)] = campaign
-
-    Campaign.add_measurements = remember  # pyright: ignore[reportAttributeAccessIssue]
-    try:
-        silence = io.StringIO()
-        with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
-            runpy.run_path(str(example), run_name="__main__")
-    finally:
-        Campaign.add_measurements = add
-        pyplot.close("all")
-    return list({setting(campaign): campaign for campaign in found.values()}.values())
-
-
-def setting(campaign: Campaign) -> tuple[str, ...]:
-    """What tells campaigns apart: columns of the model, objective and recommender, but no measurements."""
-    recommender: Any = campaign.recommender
-    inner = getattr(recommender, "recommender", recommender)  # of two phases, the second
-    kinds = [type(part).__name__ for part in (recommender, inner, getattr(inner, "_surrogate_model", None))]
-    return ",".join(campaign.searchspace.comp_rep_columns), str(campaign.objective), *kinds
 
 
 def largest_gap(insight: Insight, explanations: tuple[Any, ...]) -> float:
@@ -82,22 +56,35 @@ def largest_gap(insight: Insight, explanations: tuple[Any, ...]) -> float:
 
 
 def explained(campaign: Campaign) -> tuple[float, str]:
-    """The largest gap of both representations, and what the acquisition function is."""
+    """The largest gap of both representations and all ways to an insight, and what the acquisition function is."""
     gaps = []
     for computational in (False, True):
         insight = Insight.from_campaign(campaign, use_comp_rep=computational)
         rows = insight.background_data.iloc[:ROWS]
-        explanations = insight.explain(rows)
-        if not all(settled(explanation) for explanation in explanations):
-            raise RuntimeError("attributions did not converge")
-        gaps.append(largest_gap(insight, explanations))
+        for other in (insight, *same_insights(campaign, insight.background_data, use_comp_rep=computational)):
+            explanations = other.explain(rows)
+            if not all(settled(explanation) for explanation in explanations):
+                raise RuntimeError("attributions did not converge")
+            gaps.append(largest_gap(other, explanations))
         for kind in KINDS:
             numbers = rows.select_dtypes("number").columns
             if kind == "scatter" and numbers.empty:  # which SHAPInsight refuses as well
                 continue
-            insight.plot(kind, rows, show=False, explanation_index=0, target_index=0)
-            pyplot.close("all")
+            for target in range(len(insight.surrogates)):
+                insight.plot(kind, rows, show=False, explanation_index=0, target_index=target)
+                pyplot.close("all")
     return max(gaps), acquisition(Insight.from_campaign(campaign))
+
+
+def same_insights(campaign: Campaign, data: Any, *, use_comp_rep: bool) -> tuple[Insight, Insight]:
+    """By the campaign's surrogate, and by the recommender that is in use now."""
+    context = campaign.searchspace, campaign.objective, campaign.measurements
+    recommender: Any = campaign.recommender
+    recommender = getattr(recommender, "recommender", recommender)  # of two phases, the second
+    return (
+        Insight.from_surrogate(campaign.get_surrogate(), data, use_comp_rep=use_comp_rep),
+        Insight.from_recommender(recommender, *context, use_comp_rep=use_comp_rep),
+    )
 
 
 def settled(explanation: Any) -> bool:
@@ -107,15 +94,27 @@ def settled(explanation: Any) -> bool:
 
 
 def acquisition(insight: Insight) -> str:
-    """The gap of the explanation of a measured experiment by the acquisition function.
+    """The gap between the attributions of a measured experiment and the change of the acquisition function itself.
 
-    Without that of hypervolumes: 512 samples of a front each, as BayBE draws them, take many minutes.
+    Relative to the best experiment. Without hypervolumes: 512 samples of a front each, as BayBE draws them, take many
+    minutes.
     """
     if insight.incumbent is None:
         return "several targets"
-    explanation = insight.explain_acquisition(insight.background_data.iloc[[-1]], tolerance=1e-4)
+    assert insight.acquisition is not None
+    assert insight.tables is not None
+    function, best = insight.acquisition(), insight.incumbent.to_frame().T
+    rows = insight.background_data
+    others = rows[(rows.to_numpy() != best.to_numpy()).any(1)]
+    if others.empty:
+        return "all experiments are the same"
+    fixed = replace(insight, acquisition=lambda: function)  # the same samples for both
+    explanation = fixed.explain_acquisition(others.iloc[[-1]], tolerance=1e-4)
+    with torch.no_grad():
+        ends = function(insight.tables.encode(pandas.concat([others.iloc[[-1]], best]))[:, None])
     size = max(float(explanation.values.abs().max()), 1e-300)
-    return f"{explanation.provenance.target} {float(explanation.gap.abs().max()) / size:.0e}"
+    gap = abs(float(explanation.values.sum()) - float(ends[0] - ends[1])) / size
+    return f"{explanation.provenance.target} {gap:.0e}{'' if settled(explanation) else ' (did not converge)'}"
 
 
 def examples_of(checkout: Path, names: list[str]) -> list[Path]:
@@ -128,8 +127,8 @@ def report(name: str, campaign: Campaign) -> tuple[str, float]:
     start = time.process_time()
     try:
         gap, suggestion = explained(campaign)
-    except (IncompatibilityError, IncompatibleSurrogateError) as error:
-        print(f"{name}: refused: {str(error)[:100]}", flush=True)
+    except (NoMeasurementsError, IncompatibilityError, IncompatibleSurrogateError) as error:
+        print(f"{name}: refused as {type(error).__name__}, {whose(campaign, error)}: {str(error)[:100]}", flush=True)
         return "refused", 0.0
     except Exception as error:  # the next campaigns are explained nevertheless
         print(f"{name}: FAILED: {type(error).__name__}: {str(error)[:300]}", flush=True)
@@ -139,15 +138,25 @@ def report(name: str, campaign: Campaign) -> tuple[str, float]:
     return "explained", gap
 
 
+def whose(campaign: Campaign, error: Exception) -> str:
+    """Whether SHAPInsight refuses the campaign in the same words; it samples surrogates that are no processes."""
+    try:
+        SHAPInsight.from_campaign(campaign)
+    except Exception as its_own:
+        same = type(its_own) is type(error) and str(error).startswith(str(its_own))
+        return "as SHAPInsight does" if same else f"but SHAPInsight says {its_own!s:.100}"
+    return "which SHAPInsight samples"
+
+
 def reports(example: Path) -> list[tuple[str, float]]:
     name = f"{example.parent.name}/{example.name}"
     try:
-        campaigns = measured_campaigns(example)
+        campaigns = campaigns_of(example)
     except Exception as error:  # packages that are not installed
         print(f"{name}: the example failed: {type(error).__name__}: {str(error)[:150]}", flush=True)
         return []
     if not campaigns:
-        print(f"{name}: has no measured campaign", flush=True)
+        print(f"{name}: makes no campaign", flush=True)
     return [report(name, campaign) for campaign in campaigns]
 
 

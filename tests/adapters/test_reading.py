@@ -16,6 +16,8 @@ import gplens
 from gplens.adapters import hosts, reading
 from gplens.adapters.estimators import FittedEstimator, class_names, output_names
 from gplens.links import Exp, Identity
+from gplens.processes.curved import Curved
+from gplens.processes.smooth_map import SmoothMap
 
 X = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(6, 2)
 Y = X.sum(1).sin()
@@ -72,18 +74,63 @@ def test_a_reading_of_a_posterior_and_of_functions() -> None:
         assert result.provenance == expected.provenance
 
 
-@pytest.mark.parametrize("part", ["beta", "Z", "lengthscale"])
-@pytest.mark.parametrize("stacked", [False, True], ids=["alone", "stacked"])
-def test_a_posterior_that_was_changed_in_place_is_refused(part: str, stacked: bool) -> None:
+def wrapped(posterior: gplens.Posterior) -> dict[str, gplens.Process]:
+    """A posterior in every native process that can hold one."""
+    eye, half = torch.eye(2, dtype=torch.float64), torch.full((2,), 0.5, dtype=torch.float64)
+    stack, moved = gplens.Stack((posterior, posterior)), gplens.Transformed(posterior, 2 * eye, half)
+    curve = SmoothMap.elementwise(2, lambda x: (x.sin(), x.cos()))
+    return {
+        "alone": posterior,
+        "stacked": stack,
+        "mixed": gplens.Mix(stack, eye + 1),
+        "transformed": moved,
+        "beside a transformed one": gplens.Stack((moved, posterior)),
+        "curved": Curved(posterior, curve),
+        "mixed after a transformation": gplens.Mix(gplens.Transformed(stack, eye, half), eye + 1),
+    }
+
+
+def tensors(posterior: gplens.Posterior) -> dict[str, Tensor]:
+    """What a posterior was made from. A numpy array with the same memory changes without a trace in torch."""
+    kernel = posterior.kernel
+    assert isinstance(kernel, gplens.kernels.RBF)
+    return {
+        "beta": posterior.beta,
+        "Z": posterior.Z,
+        "lengthscale": kernel.lengthscale,
+        "A": posterior.A.F,
+        "A by numpy": torch.from_numpy(posterior.A.F.numpy()),
+        "eigenvalues": posterior.A.s,
+    }
+
+
+def small_posterior() -> gplens.Posterior:
+    return gplens.Posterior.exact(gplens.kernels.RBF(torch.ones(2, dtype=torch.float64)), X.clone(), Y, noise=0.1)
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["model", "reading"])
+@pytest.mark.parametrize("where", wrapped(small_posterior()))
+@pytest.mark.parametrize("part", tensors(small_posterior()))
+def test_a_posterior_that_was_changed_in_place_is_refused(part: str, where: str, prepared: bool) -> None:
     """It keeps scaled copies of its tensors, so that attributions would be those of before the change."""
-    kernel = gplens.kernels.RBF(torch.ones(2, dtype=torch.float64))
-    posterior = gplens.Posterior.exact(kernel, X.clone(), Y, noise=0.1)
-    model = gplens.Stack((posterior, posterior)) if stacked else posterior
+    posterior = small_posterior()
+    process = wrapped(posterior)[where]
+    model = gplens.read(process) if prepared else process
     latent = gplens.targets.Latent()
     gplens.explain(model, X[:2], baseline=0.0, target=latent)
-    (kernel.lengthscale if part == "lengthscale" else getattr(posterior, part)).mul_(2)
+    tensors(posterior)[part].mul_(1.1)
     with pytest.raises(ValueError, match="Posterior"):
         gplens.explain(model, X[:2], baseline=0.0, target=latent)
+
+
+def test_a_posterior_is_not_refused_where_its_kernel_has_few_digits() -> None:
+    """exp(-r2/2) is below 1e-308 there, where two ways to the same number differ in most of its digits."""
+    Z = torch.rand(20, 3, generator=torch.Generator().manual_seed(0)).double()
+    kernel = gplens.kernels.RBF(torch.tensor([0.1, 0.13, 0.3], dtype=torch.float64))
+    scaled = gplens.kernels.Scale(kernel, torch.tensor(0.3, dtype=torch.float64))
+    prepared = gplens.read(gplens.Posterior.exact(scaled, Z, Z.sum(1).sin(), noise=0.01))
+    for distance in torch.linspace(4, 5, 201).tolist():
+        prepared.compared(torch.tensor([[distance, 0.3, 0.2]], dtype=torch.float64))
 
 
 def test_another_likelihood_for_a_reading() -> None:

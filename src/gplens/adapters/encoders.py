@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, final
 
 import numpy as np
@@ -11,9 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gplens.adapters.entries import Entries
-from gplens.adapters.hosts import importing_host
 from gplens.adapters.labels import EntryTexts
-from gplens.adapters.tables import Table, frame_of, read_table, row_names_of
+from gplens.adapters.tables import Table, frame_of, row_names_of
 from gplens.adapters.typed_columns import of_objects, of_series
 
 
@@ -85,27 +83,6 @@ class Encoder(ABC):
     @abstractmethod
     def constant(self, number: float) -> Float[Tensor, "1 e"]:
         """The row in which every column has the given number. Raises a ValueError if a column does not hold numbers."""
-
-
-def encoder_of(model: object) -> Encoder | None:
-    """The encoder of a model, whose host is imported first; None for a model of plain numbers."""
-    with importing_host(model):
-        return read_encoder(model)
-
-
-@singledispatch
-def read_encoder(model: object) -> Encoder | None:
-    """The attribute `encoder` of a model, if it has one; adapters register other types here."""
-    encoder = getattr(model, "encoder", None)
-    return encoder if isinstance(encoder, Encoder) else None
-
-
-def read_points(model: object, points: Any) -> Float[Tensor, "k e"] | None:
-    """Inputs of a model, from rows of a table, or from a tensor of rows that are encoded already."""
-    encoder = None if isinstance(points, Tensor) else encoder_of(model)
-    if points is None:
-        return None
-    return read_table(points, "points").values if encoder is None else encoder.read(points, "points")[0].values
 
 
 def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors: bool = False) -> RawTable:

@@ -3,11 +3,17 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import singledispatch
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple, final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gplens.adapters.encoders import Encoder
+from gplens.adapters.tables import read_table
 
 
 class Host(NamedTuple):
@@ -94,3 +100,24 @@ def importing_host(thing: Any) -> Iterator[type | None]:
         if error is cause:
             raise
         raise error from cause
+
+
+def encoder_of(model: object) -> Encoder | None:
+    """The encoder of a model, whose host is imported first; None for a model of plain numbers."""
+    with importing_host(model):
+        return read_encoder(model)
+
+
+@singledispatch
+def read_encoder(model: object) -> Encoder | None:
+    """The attribute `encoder` of a model, if it has one; adapters register other types here."""
+    encoder = getattr(model, "encoder", None)
+    return encoder if isinstance(encoder, Encoder) else None
+
+
+def read_points(model: object, points: Any) -> Float[Tensor, "k e"] | None:
+    """Inputs of a model, from rows of a table, or from a tensor of rows that are encoded already."""
+    encoder = None if isinstance(points, Tensor) else encoder_of(model)
+    if points is None:
+        return None
+    return read_table(points, "points").values if encoder is None else encoder.read(points, "points")[0].values

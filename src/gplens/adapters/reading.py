@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.encoders import Encoder, read_points
-from gplens.adapters.hosts import LIBRARIES, check_precision, importing_host
+from gplens.adapters.encoders import Encoder
+from gplens.adapters.hosts import LIBRARIES, check_precision, importing_host, read_points
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.processes.process import Marginals, Process

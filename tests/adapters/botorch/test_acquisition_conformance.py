@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from acquisition_zoo import CANDIDATES, EVERY_ACQUISITION, UNSEEN, AcquisitionCase, inputs, one, sampler
-from botorch.acquisition import qKnowledgeGradient
+from botorch.acquisition import qExpectedImprovement, qKnowledgeGradient
 from captum.attr import IntegratedGradients
 from torch import Tensor
 
@@ -114,6 +114,27 @@ def test_attributions_are_those_of_captum(case: AcquisitionCase) -> None:
     e = explained(case)
     oracle = torch.stack([captum(case, x) for x in case.ends[0]])
     assert (e.values - oracle).abs().max() <= case.captum * oracle.abs().max()
+
+
+def test_hypervolumes_of_samples_add_up_by_default() -> None:
+    """At the default tolerance of 1e-4: paths are cut around every bend of width tau, not at its middle alone."""
+    case = next(case for case in EVERY_ACQUISITION if case.name == "q log NEHVI of a small tau")
+    X, x0 = case.ends[0][:1], 0.9 * case.ends[0][0] + 0.05
+    e = gplens.explain(built(case), X, baseline=x0)
+    change = values(built(case), X) - values(built(case), x0[None])
+    assert (e.values.sum(1) - change).abs().max() <= 1e-8 * e.values.abs().max()
+
+
+def test_an_improvement_beside_pending_points_adds_up_by_default() -> None:
+    """Paths are cut where the candidate's sample passes those of the pending points, which all move with it."""
+    best = one().train_targets.median()
+    with warnings.catch_warnings(action="ignore"):  # the logarithm is recommended
+        acquisition = qExpectedImprovement(one(), best, sampler(8), X_pending=inputs(2, 3))
+    X, x0 = inputs(2, 5), inputs(1, 6)[0]
+    e = gplens.explain(acquisition, X, baseline=x0)
+    change = values(acquisition, X) - values(acquisition, x0[None])
+    assert bool(e.converged.all())
+    assert (e.values.sum(1) - change).abs().max() <= 1e-10 * e.values.abs().max()
 
 
 @pytest.mark.slow

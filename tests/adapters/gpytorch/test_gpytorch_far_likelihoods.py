@@ -163,6 +163,41 @@ def test_a_change_outside_of_all_paths_but_within_twice_their_range() -> None:
     assert check(7, 81) == "refused"
 
 
+class TwoNoises(_OneDimensionalLikelihood):
+    """Where |f| < 60, E y^2 is the mean, as for a Bernoulli distribution, and beyond it is not."""
+
+    def forward(self, function_samples: Tensor, *args: Any, **kwargs: Any) -> Any:
+        f = function_samples
+        near = torch.sqrt(torch.sigmoid(f) * torch.sigmoid(-f))
+        return dist.Normal(torch.sigmoid(f), torch.where(f.abs() < 60, near, 0.7 * torch.ones_like(f)))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "mean", "expected"),
+    [(Far("Normal", "another scale", 100.0), 130.0, 2.1**2), (TwoNoises(), 80.0, 0.7**2)],
+    ids=["another scale", "another second moment"],
+)
+def test_a_noise_that_is_another_one_far_out(likelihood: Any, mean: float, expected: float) -> None:
+    """The mean is a closed form everywhere, and so is the variance or the second moment where |f| < 50."""
+    model, X = sparse(np.random.default_rng(1), mean, 0.3), torch.tensor([[0.4, 2.0]], dtype=torch.float64)
+    e = gplens.explain(model, X, baseline=0.0, likelihood=likelihood, target=PredictiveVariance())
+    between = model(X).variance.item() if isinstance(likelihood, Far) else 0.0
+    assert float(e.prediction[0]) == pytest.approx(expected + between, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("change", "target"), [("clamped", Response()), ("another scale", PredictiveVariance())], ids=["mean", "variance"]
+)
+def test_a_likelihood_that_has_changed_far_out_since_it_was_read(change: str, target: Target) -> None:
+    """Near zero it is the one that was read, of which a copy is explained: only the live one's values tell."""
+    model, likelihood = sparse(np.random.default_rng(1), 130.0, 1.0), Far("Normal", change, np.inf)
+    reading, x = gplens.read(model, likelihood), torch.tensor([[0.4, 2.0]], dtype=torch.float64)
+    gplens.explain(reading, x, baseline=0.0, target=target)
+    likelihood.tensors[0].fill_(100.0)
+    with pytest.raises(ValueError, match="forward"):
+        gplens.explain(reading, x, baseline=0.0, target=target)
+
+
 @pytest.mark.parametrize("g", [softplus, torch.tanh], ids=lambda g: g.__name__)
 @pytest.mark.parametrize("offset", [-1e3, 1e6])
 def test_the_variance_of_a_mean_with_a_large_offset(g: Callable[[Tensor], Tensor], offset: float) -> None:

@@ -15,6 +15,10 @@ from gplens.processes.crossings import Levels
 MOST = 4096
 """The most thresholds: with more, finding kinks takes longer than refinement without their places."""
 
+GRADES = 8
+"""Powers of four, in units of tau, at which paths are cut around every bound of a cell: the bend of width tau adds its
+width to the error, whatever the tolerance. Recipe: tests/adapters/botorch/test_acquisition_conformance.py"""
+
 
 def kinks_of_samples(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
     """Functions of the samples at a candidate whose signs decide their utilities; None if they are not known."""
@@ -29,10 +33,11 @@ def kinks_of_samples(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None
 
 def _improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
     """The improvement of each sample over the best value; for a logarithm, also the largest improvement."""
-    if not (hasattr(acquisition, "best_f") or hasattr(acquisition, "compute_best_f")):
+    noisy = hasattr(acquisition, "compute_best_f")
+    if not (hasattr(acquisition, "best_f") or noisy):
         return None
     if getattr(acquisition, "X_pending", None) is not None:
-        return None  # samples at a candidate alone would replace those at the candidate and the pending points
+        return None if noisy else _beside_pending(acquisition)
     zero = (torch.zeros(1, dtype=torch.float64),) * improvements(acquisition, x[:1]).shape[1]
     if not isinstance(acquisition, LogImprovementMCAcquisitionFunction):
         return Levels(lambda x: improvements(acquisition, x), zero)
@@ -53,6 +58,26 @@ def improvements(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, "k 
         best = acquisition.compute_best_f(objectives) if noisy else acquisition.best_f
         y = objectives[..., 0] - (best[..., 0] if noisy and best.ndim == objectives.ndim else best)
     return _by_point(y, len(x))
+
+
+def _beside_pending(acquisition: Any) -> Levels | None:
+    """Improvements of the samples at the candidate and at the pending points, and the candidate's beyond each of these.
+
+    None for a logarithm, whose maximum over points is smooth, and for one best value for each draw of hyper-parameters.
+    """
+    if isinstance(acquisition, LogImprovementMCAcquisitionFunction) or acquisition.best_f.ndim:
+        return None
+    pending: Any = acquisition.X_pending
+
+    def functions(x: Float[Tensor, "k d"]) -> Float[Tensor, "k r"]:
+        points = x[:, None].to(reference(acquisition))
+        points = torch.cat([points, pending.expand(len(points), -1, -1)], dim=1)
+        with torch.no_grad(), without_warnings_of_jitter():
+            objectives = acquisition._get_samples_and_objectives(points)[1]
+        beyond = objectives[..., :1] - objectives[..., 1:]
+        return _by_point(torch.cat([objectives - acquisition.best_f, beyond], dim=-1), len(x))
+
+    return Levels(functions, (torch.zeros(1, dtype=torch.float64),) * functions(pending[:1]).shape[1])
 
 
 def _cells(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
@@ -78,7 +103,17 @@ def _cells(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
         inside = (y[:, :, None] - lower[:, None]).amin(3).amax((0, 2))
         return torch.cat([_by_point(y, len(x)), inside[:, None]], dim=1)
 
-    return Levels(functions, each if tau is None else (*each, graded_thresholds(float(tau))))
+    if tau is None:
+        return Levels(functions, each)
+    return Levels(functions, (*_graded(each, float(tau)), graded_thresholds(float(tau))))
+
+
+def _graded(each: tuple[Float[Tensor, " m"], ...], tau: float) -> tuple[Float[Tensor, " k"], ...]:
+    """The thresholds, and others at both sides of each where its bend fades; as they are if these are too many."""
+    grades = tau * 4.0 ** torch.arange(GRADES, dtype=torch.float64)
+    around = torch.cat([-grades.flip(0), grades.new_zeros(1), grades])
+    graded = tuple((thresholds[:, None] + around).flatten().sort().values for thresholds in each)
+    return graded if sum(len(thresholds) for thresholds in graded) <= MOST else each
 
 
 def _objectives(acquisition: Any, x: Float[Tensor, "k d"]) -> Float[Tensor, "n k q m"]:

@@ -15,7 +15,7 @@ from gplens.adapters.gpytorch.snapshot import reference
 from gplens.adapters.reading import Reading, check_unchanged, compare_numbers
 from gplens.expectations.acquisition import Opaque
 from gplens.likelihood import Likelihood
-from gplens.processes.category_blocks import category_blocks, rounded_columns
+from gplens.processes.category_blocks import category_blocks
 from gplens.processes.crossings import Levels
 from gplens.processes.cut import Cut
 from gplens.processes.functions import Functions
@@ -43,7 +43,7 @@ def read_values(acquisition: Any, x: Float[Tensor, "k d"], latent: Process | Non
         why: the reason for which it is not read as a function of the posterior.
     """
     name, before = type(acquisition).__name__, numbers_of(acquisition)
-    rounded = () if latent is None else tuple(rounded_columns(latent))
+    rounded = () if latent is None else latent.rounded
 
     def value(x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         with _straight_through(acquisition, rounded):

@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens import links
-from gplens.adapters.gpytorch.likelihood_answers import check_response
-from gplens.adapters.gpytorch.recognition import DEVIATIONS
+from gplens.adapters.gpytorch.recognition import DEVIATIONS, check_response
 from gplens.adapters.gpytorch.snapshot import undisturbed
 from gplens.adapters.reading import check_unchanged, probe_likelihood, read_likelihood
 from gplens.likelihood import Likelihood

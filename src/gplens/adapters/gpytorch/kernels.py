@@ -107,7 +107,8 @@ def _rbf(kernel: host.RBFKernel, index: int, features: int) -> kernels.Kernel:
 
 
 def _matern(kernel: host.MaternKernel, index: int, features: int) -> kernels.Kernel:
-    check_differentiable(kernel)
+    if kernel.nu < 1:
+        check_differentiable(kernel)  # which refuses it
     smooth = {1.5: kernels.Matern32, 2.5: kernels.Matern52}
     return smooth[kernel.nu](_vector(kernel.lengthscale, index, features))
 

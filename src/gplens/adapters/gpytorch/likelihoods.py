@@ -16,21 +16,19 @@ from torch import Tensor
 from torch.nn.functional import softplus
 from torch.overrides import TorchFunctionMode
 
-from gplens.adapters.gpytorch.likelihood_answers import (
-    RESPONSE,
-    Answers,
-    ask,
-    check_answers,
-    check_moment,
-    check_response,
-)
 from gplens.adapters.gpytorch.recognition import (
     CLOSED,
     DEVIATIONS,
     ELEMENTARY,
     NEAR,
     PROBES,
+    RESPONSE,
+    Answers,
     agrees,
+    ask,
+    check_answers,
+    check_moment,
+    check_response,
     latent_values,
     recognise,
 )

@@ -24,10 +24,12 @@ from torch import Tensor
 from gplens.adapters.gpytorch.features import Features, features_for
 from gplens.adapters.gpytorch.kernels import translate_kernel, translate_mean
 from gplens.adapters.gpytorch.live import without_warnings_of_jitter
+from gplens.adapters.gpytorch.shadow import received_by
 from gplens.adapters.gpytorch.smoothness import check_differentiable, check_smooth
 from gplens.kernels import Autograd, Kernel, Warped
 from gplens.means import AutogradMean, ConstantMean, Mean
 
+PARTS = ("covar_module", "mean_module")
 AGREEMENT = 1e-8
 """Relative difference between two float64 evaluations of one prior; rounding leaves some 1e-13."""
 
@@ -55,30 +57,35 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     _check_supported(model)
     if not isinstance(kernel, HostKernel) or not isinstance(mean, HostMean):
         return _by_forward(model, index, points, "the model has no covar_module and mean_module")
-    phi, phi_mean = (features_for(model, name, index, points) for name in ("covar_module", "mean_module"))
-    if phi is None or phi_mean is None:
+    received = [received_by(model, name, points) for name in PARTS]
+    tables = [x for x in received if x is not None and x.ndim in (2, 3) and x.shape[-2] == len(points)]
+    if len(tables) < len(PARTS):
         return _by_forward(model, index, points, "it does not call covar_module and mean_module with its inputs")
-    features = phi(points)
+    features, features_of_mean = (pick(table, index, 2) for table in tables)
     translated = translate_kernel(kernel, index, features.shape[1])
     notes = _black_boxes(translated)
     if torch.equal(features, points):
         if translated.autograd:
             check_smooth(translated, points)
             notes = notes or (EMBEDDING,)
-    elif notes:
-        return _by_forward(model, index, points, f"{', '.join(notes)}, and covar_module is called with features")
     else:
+        phi = features_for(model, "covar_module", index, points)
+        if notes:
+            return _by_forward(model, index, points, f"{', '.join(notes)}, and covar_module is called with features")
         translated, notes = Warped(translated, phi), (FEATURES,)
-    prior = Prior(translated, _mean_of(translate_mean(mean, index), phi_mean, points), notes)
+    mu = translate_mean(mean, index)
+    if not isinstance(mu, ConstantMean) and not torch.equal(features_of_mean, points):
+        mu = _mean_of(mu, features_for(model, "mean_module", index, points))
+    prior = Prior(translated, mu, notes)
     if not _agrees(prior, model, index, points):
+        for name in PARTS:
+            features_for(model, name, index, points)  # refuses inputs that are detached on their way
         return _by_forward(model, index, points, "it differs from mean_module and covar_module at the points compared")
     return prior
 
 
-def _mean_of(mean: Mean, phi: Features, points: Float[Tensor, "k d"]) -> Mean:
+def _mean_of(mean: Mean, phi: Features) -> Mean:
     """mu(phi(x))."""
-    if isinstance(mean, ConstantMean) or torch.equal(phi(points), points):
-        return mean
     return AutogradMean(lambda X: mean(phi(X)))
 
 

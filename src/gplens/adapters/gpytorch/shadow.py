@@ -1,4 +1,4 @@
-"""A shadow of a torch module: a copy from which parameters are read.
+"""Copies of a torch module: a shadow, from which parameters are read, and one that tells what a part of it is given.
 
 A shadow shares no tensor and no submodule with the live module, so that reading does not change the user's model.
 Other attributes (locks, files, functions, plain objects) are shared; every explanation compares their present effect.
@@ -6,7 +6,7 @@ Other attributes (locks, files, functions, plain objects) are shared; every expl
 
 from collections import OrderedDict
 from types import MethodType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 import torch
 from gpytorch.variational._variational_strategy import _VariationalStrategy
@@ -79,3 +79,34 @@ def reachable_modules(module: Module) -> list[Module]:
             modules.append(value)
             found += value.__dict__.values()
     return modules
+
+
+@final
+class _EarlyExitError(BaseException):
+    """Ends `forward` where a part of the model is called; `except Exception` does not catch it."""
+
+    def __init__(self, x: Tensor) -> None:
+        super().__init__()
+        self.x = x
+
+
+def received_by(model: Any, name: str, X: Tensor) -> Tensor | None:
+    """What `forward` of a model gives to its attribute `name` first, for the inputs X; None if it does not call it.
+
+    This runs a copy of the model, whose attribute ends `forward` when it is called. The model is not changed.
+    """
+
+    def stop(part: Any, x: Tensor, *args: Any, **kwargs: Any) -> None:
+        raise _EarlyExitError(x)
+
+    part, kind, model_kind = getattr(model, name), type(getattr(model, name)), type(model)
+    listening: Any = type(kind.__name__, (kind,), {"__call__": stop})
+    substitute = object.__new__(listening)
+    substitute.__dict__ = vars(part)
+    listener: Any = object.__new__(model_kind)
+    listener.__dict__ = {**vars(model), "_modules": {**model._modules, name: substitute}}
+    try:
+        listener.forward(X)
+    except _EarlyExitError as received:
+        return received.x
+    return None

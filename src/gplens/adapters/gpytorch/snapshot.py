@@ -89,9 +89,9 @@ class Snapshot:
 
     GPyTorch caches its factorisations between predictions. Those of a comparison are kept here, not in the user's
     model, and are used for the next comparison as long as all tensors, and all numbers in attributes, are the same. The
-    rest of a prediction is computed anew: the prior at the points and k(x, Z), which reveal any other change of the
-    prior. This holds for kernels that were read as formulas. A kernel that calls the model's own code may change with
-    it, which only a new factorisation reveals; nothing is kept for such a kernel.
+    rest of a prediction is computed anew: the prior at the points and at support points beside them, which reveals any
+    other change of the prior. This holds for kernels that were read as formulas. A kernel that calls the model's own
+    code may change with it, which only a new factorisation reveals; nothing is kept for such a kernel.
     """
 
     def __init__(self, module: Any, process: Process) -> None:

@@ -10,7 +10,8 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from torch import Tensor
 
-from gplens.adapters.encoders import Encoder, read_encoder
+from gplens.adapters.encoders import Encoder
+from gplens.adapters.hosts import read_encoder
 from gplens.adapters.reading import Reading, read_host, read_model
 from gplens.adapters.sklearn import affine_steps, encoding_steps, function_transformer, knots, smooth_steps
 from gplens.adapters.sklearn.columns_of_steps import PipelineEncoder
