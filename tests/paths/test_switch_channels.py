@@ -11,14 +11,19 @@ import torch
 from botorch.acquisition import analytic
 from botorch.acquisition.logei import qLogExpectedImprovement
 from botorch.sampling import SobolQMCNormalSampler
+from botorch.utils.safe_math import log_fatplus
 from scipy.stats import norm
 
 import gplens
 from category_models import STEP, X_MIXED, mean_of, mixed, switched
 from gplens import links
+from gplens.expectations.channel_gradients import ChannelGradients
+from gplens.paths.switching import SwitchingGradient
 
 X0_MIXED = np.array([0.4, 0.5, 0.0, 0.0])
 BEST, BETA = 2.5, 0.25
+GRADES = 4.0 ** -np.arange(1, 20)
+"""Distances from a kink, in parts of a segment, between which the oracle has a rule each."""
 Partials = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -117,6 +122,61 @@ def test_a_target_without_variance_has_one_channel() -> None:
     assert e.channels is not None
     assert torch.equal(e.channels["mean"], e.values)
     assert not e.channels["variance"].any()
+
+
+def log_of_samples(m: torch.Tensor, sd: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    """BoTorch's q log EI of one candidate, with its default temperatures."""
+    h = log_fatplus(m[:, None] + sd[:, None] * z - BEST, tau=1e-6)
+    return torch.logsumexp(h, 1) - np.log(len(z))
+
+
+def split_of_segment(begin: np.ndarray, end: np.ndarray, z: torch.Tensor) -> np.ndarray:
+    """(11.1a) of two points (m, sd), with a graded rule around every place where a sample loses its improvement."""
+    change = end - begin
+    lost = (BEST - begin[0] - begin[1] * z.numpy()) / (change[0] + change[1] * z.numpy())
+    places = (lost[:, None] + np.concatenate([-GRADES, [0.0], GRADES])).flatten()
+    edges = np.unique(np.clip(np.concatenate([places, [0.0, 1.0]]), 0, 1))
+    nodes, weights = rule(12)
+    u, w = (edges[:-1, None] + np.diff(edges)[:, None] * nodes).flatten(), np.outer(np.diff(edges), weights).flatten()
+    m, sd = (torch.tensor(begin[i] + u * change[i], requires_grad=True) for i in (0, 1))
+    slopes = torch.autograd.grad(log_of_samples(m, sd, z).sum(), (m, sd))
+    return np.array([change[i] * (w @ slopes[i].numpy()) for i in (0, 1)])
+
+
+def test_samples_with_kinks_term_by_term() -> None:
+    """Two categories switch and the numbers stay, so that (10.2) averages both orders."""
+    sampler: Any = SobolQMCNormalSampler(torch.Size([8]), seed=0)
+    acquisition = qLogExpectedImprovement(mixed(), BEST, sampler)
+    x0 = np.array([0.4, 0.5, 0.0, 0.0])
+    X = np.array([[0.4, 0.5, 1.0, 2.0], [0.4, 0.5, 2.0, 3.0]])
+    e = gplens.explain(acquisition, X, baseline=x0, tolerance=1e-4)
+    assert e.channels is not None
+    found = torch.stack([e.channels["mean"], e.channels["variance"]], dim=1).numpy()[..., 2:]
+    z, mean, deviation = sampler.base_samples.flatten(), mean_of(mixed()), deviation_of(mixed())
+    for row, x in zip(found, X, strict=True):
+        corners = {}
+        for S in product([False, True], repeat=2):
+            at = switched(x0, x, [2, 3], S)[0][None]
+            corners[S] = np.array([mean(at)[0], deviation(at)[0]])
+        first = [split_of_segment(corners[False, s], corners[True, s], z) for s in (False, True)]
+        second = [split_of_segment(corners[s, False], corners[s, True], z) for s in (False, True)]
+        truth = np.stack([np.mean(first, 0), np.mean(second, 0)], axis=1)
+        np.testing.assert_allclose(row, truth, atol=1e-3 * np.abs(truth).max())
+
+
+def test_channels_of_samples_cost_about_as_much_as_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of lines and nodes: segments have nodes of their own, which kinks of the path do not multiply."""
+    counts = {False: 0, True: 0}
+    evaluated = SwitchingGradient.sums
+
+    def counted(self: SwitchingGradient, rows: torch.Tensor, t: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        counts[isinstance(self.expectation, ChannelGradients)] += t.numel()
+        return evaluated(self, rows, t, weights)
+
+    monkeypatch.setattr(SwitchingGradient, "sums", counted)
+    acquisition = qLogExpectedImprovement(mixed(), BEST, SobolQMCNormalSampler(torch.Size([64]), seed=0))
+    gplens.explain(acquisition, X_MIXED[:1], baseline=X0_MIXED, tolerance=1e-3)
+    assert 0 < counts[True] <= 2 * counts[False]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Paths that switch categories: multilinear in the categories, straight in the numbers, at the same t (MATH 10.1)."""
 
+from functools import cached_property
 from typing import final
 
 import torch
@@ -10,10 +11,15 @@ from torch.nn.utils.rnn import pad_sequence
 from gplens.expectations.channel_gradients import ChannelGradients
 from gplens.lines.line import Line
 from gplens.lines.switches import Corners, Switches
-from gplens.paths.panel_nodes import Known, NodeWeights
-from gplens.paths.switch_channels import NODES, Moments, split_changes, switched_pairs
+from gplens.paths.panel_nodes import Known
+from gplens.paths.panels import Panels, gauss_kronrod
+from gplens.paths.path_sums import NodeWeights
+from gplens.paths.switch_channels import PIECES, Moments, split_changes, switched_pairs
 from gplens.paths.target_gradient import TargetGradient
-from gplens.processes.process import Marginals
+
+ORDER, HALVINGS, GAIN = 7, 12, 0.1
+"""Of channels of categories: the Gauss nodes of a panel in t, how often panels are halved at most, and the part of
+|Kronrod - Gauss| that is taken as the error of a panel."""
 
 
 @final
@@ -41,27 +47,29 @@ class SwitchingGradient(TargetGradient):
         side_by_side = [part.flatten() for part in kinks.split(counts)]
         return Known(length, pad_sequence(side_by_side, batch_first=True, padding_value=torch.nan))
 
+    def take(self, rows: Int[Tensor, " k"]) -> "SwitchingGradient":
+        taken = SwitchingGradient(self.question, self.starts[rows], self.x[rows], self.scratch)
+        if isinstance(self.expectation, ChannelGradients):
+            taken.channels_of_categories = self.channels_of_categories[rows]
+        return taken
+
     def sums(
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
-        """The sums of (10.1), in blocks of lines."""
+        """The sums of (10.1), in blocks of lines. Channels of categories are averages over t, equal at all nodes."""
         out = weights.new_zeros(*weights.shape[:2], len(self.outputs), self.x.shape[1])
         corners = self.switches.corners(self.starts[rows], self.x[rows])
-        moments = []
         for lines in torch.arange(len(corners.owner)).split(self._lines_in_a_block(t.shape[1], weights.shape[1])):
             part = corners.take(lines)
-            sums, marginals = self._sums(part, t[part.owner], weights[part.owner])
-            out.index_add_(0, part.owner, sums)
-            if isinstance(self.expectation, ChannelGradients):
-                moments.append((marginals.m.clone(), marginals.v.clone()))
+            out.index_add_(0, part.owner, self._sums(part, t[part.owner], weights[part.owner]))
         if isinstance(self.expectation, ChannelGradients):
-            m, v = (torch.cat(parts) for parts in zip(*moments, strict=True))
-            self._add_channels(self.expectation, out, corners, (m, v), t, weights)
+            parts = self.channels_of_categories[rows][:, None]
+            out[..., self.switches.places] += weights.sum(2)[..., None, None] * parts
         return out
 
     def _sums(
         self, corners: Corners, t: Float[Tensor, "l q"], weights: Float[Tensor, "l r q"]
-    ) -> tuple[Float[Tensor, "l r o d"], Marginals]:
+    ) -> Float[Tensor, "l r o d"]:
         self.scratch.reset()
         marginals = self.process.along(Line(corners.x0, corners.d, t, self.scratch))
         jet = self.expectation.jet(marginals, self.outputs)
@@ -70,27 +78,59 @@ class SwitchingGradient(TargetGradient):
         if not isinstance(self.expectation, ChannelGradients):
             differences = torch.einsum("lrq,loq,ljq->lroj", weights, jet.value, corners.differences(t))  # (10.2)
             sums[..., self.switches.places] += differences
-        return sums, marginals
+        return sums
 
-    def _add_channels(
-        self,
-        gradients: ChannelGradients,
-        out: Float[Tensor, "s r o d"],
-        corners: Corners,
-        moments: Moments,
-        t: Float[Tensor, "s q"],
-        weights: Float[Tensor, "s r q"],
-    ) -> None:
-        """The parts of (10.2) that come through means and variances, for each pair of lines  (11.1a)."""
-        m, v = moments
-        tolerance = torch.inf if gradients.expectation.kinked else self.question.tolerance / 10
-        size = self._lines_in_a_block(NODES * t.shape[1], 1)
-        for block, place in enumerate(self.switches.places):
-            pairs = zip(*(part.split(size) for part in switched_pairs(corners, block)), strict=True)
-            for begin, end in pairs:
+    @cached_property
+    def channels_of_categories(self) -> Float[Tensor, "b o j"]:
+        """The parts of (10.2) that come through means and variances, by a rule in t of their own  (11.1a).
+
+        Each node takes the segments of all pairs of lines. What the parts add up to is known from the attributions, so
+        that their nodes need not be where psi has kinks.
+        """
+        assert isinstance(self.expectation, ChannelGradients)
+        nodes, kronrod, gauss = (torch.as_tensor(part) for part in gauss_kronrod(ORDER))
+        rule = torch.stack([kronrod, kronrod - gauss])
+        total = self.x.new_zeros(self.rows, len(self.outputs), len(self.switches.blocks))
+        panels = Panels.equal(torch.ones(self.rows, dtype=torch.long))
+        for halved in range(HALVINGS + 1):
+            t, owner = panels.start[:, None] + panels.width[:, None] * nodes, panels.owner
+            parts, apart = self._split(owner, t, panels.width[:, None, None] * rule).unbind(1)
+            size = total.index_add(0, owner, parts).abs().flatten(1).amax(1)
+            missed = (GAIN * apart.abs().flatten(1).amax(1) > self.question.tolerance * size[owner]) & (
+                halved < HALVINGS
+            )
+            total.index_add_(0, owner[~missed], parts[~missed])
+            if not bool(missed.any()):
+                break
+            panels = panels.take(missed).halved()
+        return total
+
+    def _split(
+        self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
+    ) -> Float[Tensor, "s r o j"]:
+        """The weighted sums over the nodes t, for each pair of lines that differ in one block."""
+        assert isinstance(self.expectation, ChannelGradients)
+        corners = self.switches.corners(self.starts[rows], self.x[rows])
+        m, v = self._moments(corners, t)
+        out = t.new_zeros(*weights.shape[:2], len(self.outputs), len(self.switches.blocks))
+        size = self._lines_in_a_block(PIECES * t.shape[1], 1)
+        for block in range(len(self.switches.blocks)):
+            for begin, end in zip(*(part.split(size) for part in switched_pairs(corners, block)), strict=True):
                 outside = corners.take(begin)
-                ends = (m[begin], v[begin]), (m[end], v[end])
-                changes = split_changes(gradients, *ends, self.outputs, tolerance)
-                probability = -outside.differences(t[outside.owner])[:, block]
-                parts = torch.einsum("lrq,loq,lq->lro", weights[outside.owner], changes, probability)
-                out[..., place].index_add_(0, outside.owner, parts)
+                owner, ends = outside.owner, ((m[begin], v[begin]), (m[end], v[end]))
+                changes = split_changes(self.expectation, *ends, self.outputs, self.question.tolerance / 10)
+                probability = -outside.differences(t[owner])[:, block]
+                out[..., block].index_add_(
+                    0, owner, torch.einsum("lrq,loq,lq->lro", weights[owner], changes, probability)
+                )
+        return out
+
+    def _moments(self, corners: Corners, t: Float[Tensor, "s q"]) -> Moments:
+        moments = []
+        for lines in torch.arange(len(corners.owner)).split(self._lines_in_a_block(t.shape[1], 1)):
+            self.scratch.reset()
+            part = corners.take(lines)
+            marginals = self.process.along(Line(part.x0, part.d, t[part.owner], self.scratch))
+            moments.append((marginals.m.clone(), marginals.v.clone()))
+        m, v = (torch.cat(parts) for parts in zip(*moments, strict=True))
+        return m, v
