@@ -1,7 +1,7 @@
-"""CPU seconds and page faults of the workloads for blocks and rules of different sizes: the recipe of BLOCK and SIZES.
+"""CPU seconds and page faults of the workloads for different sizes: the recipe of BLOCK, CHUNK, SIZE and SIZES.
 
-Run it once more with MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=67108864 in the environment to see what
-glibc's malloc gains by keeping freed pages, which is the choice of whoever runs the process.
+BLOCK: bytes of a block of rows. CHUNK: numbers of a tensor to which operations are applied one after the other. SIZE:
+numbers of the memory that blocks reuse; what does not fit is newly allocated. SIZES: nodes of the rules.
 """
 
 import resource
@@ -10,7 +10,9 @@ from types import ModuleType
 
 import torch
 
+from gplens.lines import scratch
 from gplens.paths import blocks, path_psi, path_rules, whole_paths
+from gplens.processes import radial_marginals
 from models import Workload, images, tabular
 
 RATIOS = {
@@ -32,7 +34,9 @@ def main() -> None:
     }
     for name, work in works.items():
         print(f"{name}: {int(work.explain().nodes.min())} to {int(work.explain().nodes.max())} path nodes")
-    sweep("BLOCK", works, [blocks], {f"2^{power}": 2**power for power in range(21, 30)}.items())
+    sweep("BLOCK", works, [blocks], {f"2^{power}": 2**power for power in range(22, 29)}.items())
+    sweep("CHUNK", works, [radial_marginals], {f"2^{power}": 2**power for power in range(12, 21, 2)}.items())
+    sweep("SIZE", works, [scratch], {"none": 0, "16 MB": 2**21, "< 32 MB": 2**22 - 2**10, "64 MB": 2**23}.items())
     sweep("SIZES", works, [path_rules, path_psi, whole_paths], RATIOS.items())
 
 

@@ -5,6 +5,8 @@ The rules read the source of gplens as text and syntax trees; nothing is importe
 
 import ast
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -194,3 +196,11 @@ def test_errors_say_what_was_expected(pattern: str) -> None:
 def test_nothing_is_remembered_behind_the_readers_back(pattern: str) -> None:
     """No writing into frozen objects, and no caches that watch the version of a tensor."""
     assert not (places := matches(pattern)), "\n".join(places)
+
+
+@pytest.mark.slow
+def test_one_explanation_enters_few_modules() -> None:
+    """Lower this number when the walk becomes shorter; a reader should not be sent through more rooms again."""
+    command = [sys.executable, "scripts/walk.py", "--most", "51"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr

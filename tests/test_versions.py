@@ -98,7 +98,10 @@ def test_every_import_is_declared_for_users() -> None:
 @pytest.mark.parametrize("root", sorted(hosts.HOSTS.keys() - {"gplens"}))
 def test_adapters_know_the_versions_that_can_be_installed(root: str) -> None:
     requirement = Requirement(hosts.HOSTS[root].requirement)
-    assert EVERY_BOUND[canonicalize_name(requirement.name)] == {requirement.specifier}
+    declared_bounds = EVERY_BOUND[canonicalize_name(requirement.name)]
+    assert declared_bounds == {requirement.specifier}, (
+        f"HOSTS has {requirement}, pyproject.toml has {sorted(map(str, declared_bounds)) or 'no extra with it'}"
+    )
 
 
 @pytest.mark.parametrize(

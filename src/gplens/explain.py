@@ -6,18 +6,17 @@ from typing import Any, TypeVar
 import torch
 
 from gplens.baselines.given import check_keyword
-from gplens.calls.assembly import assembled
 from gplens.calls.given_table import Given
 from gplens.calls.live_model import LiveModel
-from gplens.calls.outcome import Outcome
+from gplens.calls.outcome import Outcome, assembled
 from gplens.calls.posed import Posed
 from gplens.display.progress import check_progress
 from gplens.explanation.declared_categories import Categories
 from gplens.explanation.interrupted import Interrupted
 from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs
+from gplens.paths import hard_rows
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.hard_rows import warn_of_hard_rows
 from gplens.paths.integrand import Rule
 from gplens.targets import Response, Target
 from gplens.uncertainty.requests import Uncertainty
@@ -113,7 +112,8 @@ def explain(
     rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
     if uncertainty is not None and not isinstance(uncertainty, bool):
         _instance(uncertainty, Uncertainty, "uncertainty")
-    check_progress(progress)
+    if progress is not None:
+        check_progress(progress)
     with torch.inference_mode(False), torch.no_grad():
         given = Given.read(model, X, baseline, feature_names, groups, categories)
         live = LiveModel.compared(model, likelihood, given)
@@ -121,8 +121,10 @@ def explain(
         outcome = Outcome.of(posed, live, given, rule, support, progress)
     explanation = assembled(outcome, posed, live, given, target, rule)
     integral, at = outcome.answer.finished.integral, given.first(outcome.answer.done)
-    converged = None if explanation.spread is None else explanation.spread.converged
-    warn_of_hard_rows(posed.question, rule, integral, converged, *at, given.inputs)
+    of_spread = None if explanation.spread is None else explanation.spread.converged
+    missed = any(converged is not None and not bool(converged.all()) for converged in (integral.converged, of_spread))
+    if missed or int(integral.nodes.max()) > hard_rows.MANY * given.baselines.shape[1]:
+        hard_rows.warn_of_hard_rows(posed.question, rule, integral, of_spread, *at, given.inputs)
     if outcome.interrupt is not None:
         raise Interrupted(explanation, len(given.X)) from outcome.interrupt
     return explanation

@@ -6,7 +6,7 @@ nodes are the same for every path.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, final
+from typing import ClassVar, final
 
 import numpy as np
 import torch
@@ -14,8 +14,8 @@ import torch
 from gplens.adapters.numbers import as_int
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.integrand import Integral, Integrand, Rule
-from gplens.paths.panel_refinement import allowed_error
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
+from gplens.paths.path_sums import allowed_error
 
 __all__ = [
     "Adaptive",
@@ -57,15 +57,25 @@ class FixedRule(Rule):
         return Integral(values, error, count, met)
 
 
-def _check_count(rule: object, count: Any, least: int) -> None:
-    number = as_int(count)
-    if number is None or number < least:
-        raise ValueError(f"{type(rule).__name__}: expected a whole number count >= {least}, got {count!r}.")
+@dataclass(frozen=True)
+class _Counted(FixedRule):
+    """A fixed rule with a chosen number of nodes, or of Gauss nodes."""
+
+    least: ClassVar[int] = 1
+    """The smallest number."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        number = as_int(self.count)
+        if number is None or number < self.least:
+            name = type(self).__name__
+            raise ValueError(f"{name}: expected a whole number count >= {self.least}, got {self.count!r}.")
 
 
 @final
 @dataclass(frozen=True)
-class GaussLegendre(FixedRule):
+class GaussLegendre(_Counted):
     """count nodes, exact for polynomials of degree 2 count - 1. No error estimate.
 
     Raises:
@@ -77,18 +87,13 @@ class GaussLegendre(FixedRule):
         16
     """
 
-    count: int
-
-    def __post_init__(self) -> None:
-        _check_count(self, self.count, 1)
-
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
         return *gauss_legendre(int(self.count)), None
 
 
 @final
 @dataclass(frozen=True)
-class GaussKronrod(FixedRule):
+class GaussKronrod(_Counted):
     """count Gauss nodes and Kronrod's count + 1 further nodes. The difference of the two rules is the error estimate.
 
     Raises:
@@ -102,16 +107,13 @@ class GaussKronrod(FixedRule):
 
     count: int = 7
 
-    def __post_init__(self) -> None:
-        _check_count(self, self.count, 1)
-
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, Nodes]:
         return gauss_kronrod(int(self.count))
 
 
 @final
 @dataclass(frozen=True)
-class RiemannRight(FixedRule):
+class RiemannRight(_Counted):
     """t = 1/count, 2/count, ..., 1 with equal weights: the paper's rule. Its error falls like 1/count.
 
     Raises:
@@ -123,11 +125,6 @@ class RiemannRight(FixedRule):
         True
     """
 
-    count: int
-
-    def __post_init__(self) -> None:
-        _check_count(self, self.count, 1)
-
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
         n = int(self.count)
         return np.arange(1, n + 1) / n, np.full(n, 1 / n), None
@@ -135,7 +132,7 @@ class RiemannRight(FixedRule):
 
 @final
 @dataclass(frozen=True)
-class RiemannLeft(FixedRule):
+class RiemannLeft(_Counted):
     """t = 0, 1/count, ..., 1 - 1/count with equal weights. Its error falls like 1/count.
 
     Raises:
@@ -147,11 +144,6 @@ class RiemannLeft(FixedRule):
         True
     """
 
-    count: int
-
-    def __post_init__(self) -> None:
-        _check_count(self, self.count, 1)
-
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
         n = int(self.count)
         return np.arange(n) / n, np.full(n, 1 / n), None
@@ -159,7 +151,7 @@ class RiemannLeft(FixedRule):
 
 @final
 @dataclass(frozen=True)
-class RiemannMiddle(FixedRule):
+class RiemannMiddle(_Counted):
     """t = 1/(2 count), 3/(2 count), ... with equal weights. Its error falls like 1/count^2.
 
     Raises:
@@ -171,11 +163,6 @@ class RiemannMiddle(FixedRule):
         True
     """
 
-    count: int
-
-    def __post_init__(self) -> None:
-        _check_count(self, self.count, 1)
-
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
         n = int(self.count)
         return (np.arange(n) + 0.5) / n, np.full(n, 1 / n), None
@@ -183,7 +170,7 @@ class RiemannMiddle(FixedRule):
 
 @final
 @dataclass(frozen=True)
-class Trapezoid(FixedRule):
+class Trapezoid(_Counted):
     """t = 0, 1/(count - 1), ..., 1 with half weights at the ends, which sum to one. Its error falls like 1/count^2.
 
     The weights of Captum's riemann_trapezoid sum to (count - 1)/count.
@@ -197,10 +184,7 @@ class Trapezoid(FixedRule):
         True
     """
 
-    count: int
-
-    def __post_init__(self) -> None:
-        _check_count(self, self.count, 2)
+    least: ClassVar[int] = 2
 
     def nodes_and_weights(self) -> tuple[Nodes, Nodes, None]:
         n = int(self.count)

@@ -59,7 +59,7 @@ def test_the_output_has_what_the_estimator_explains(capsys: Capture) -> None:
     assert e.std is not None
     np.testing.assert_allclose(out["std:b"], e.std[:, 1].numpy(), rtol=1e-9)
     np.testing.assert_allclose(out["prediction"], model.predict(data[["a", "b", "c"]]), rtol=1e-9)
-    np.testing.assert_allclose(out["y"], data["y"], rtol=1e-15)  # pandas before 3 rounds what it reads
+    np.testing.assert_allclose(out["y"], data["y"], rtol=1e-15, atol=1e-15)  # pandas before 3 rounds what it reads
     assert "4 rows" in capsys.readouterr().out
     assert sorted(path.name for path in Path().iterdir()) == ["data.csv", "model", "out.parquet"]
 

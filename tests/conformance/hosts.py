@@ -1,6 +1,7 @@
 """What gplens owes to every host library: a list of fitted models goes in, and each is held to the same contract.
 
-A new host makes a list of `HostCase` and calls the functions below in a parametrised test (see CONTRIBUTING.md).
+A new host makes a list of `HostCase` and calls the functions below in a parametrised test, as
+docs/project/new-host.md shows.
 """
 
 import pickle
@@ -80,6 +81,9 @@ def check_completeness(case: HostCase) -> None:
     subject, e = fitted(case), explained(case)
     end, origin = (case.predicted(subject, X) for X in (subject.X, subject.baseline[None]))
     size = 1 + np.abs(end).max()
+    assert e.prediction.shape == end.shape, (
+        f"{case}: expected predicted() of shape {tuple(e.prediction.shape)}, like e.prediction, got {end.shape}"
+    )
     assert np.abs(e.prediction.numpy() - end).max() <= 1e-8 * size
     assert np.abs(e.values.sum(-1).numpy() - (end - origin)).max() <= 1e-8 * size
 

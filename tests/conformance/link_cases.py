@@ -27,7 +27,11 @@ class LinkCase:
     name: str
     link: Link
     moments: tuple[gaussian_moments.Function, ...] | None = None
-    """g, g', g'' in mpmath; None for a link whose moments are approximations or those of another link."""
+    """g, g', g'' in mpmath; None for a link whose moments are approximations or those of another link.
+
+    Its panels end at `SPLITS` in oracles/gaussian_moments.py, within 20 of zero. Where g oscillates, or changes farther
+    out, the oracle itself is wrong at large variances until there are splits there too.
+    """
     pairs: tuple[pair_moments.Function, ...] | None = None
     """g', g'', g''' in numpy; None for a link without pair moments, or with those of another link."""
     width: float = 4.0

@@ -78,7 +78,9 @@ def test_a_tolerance_of_1e_12_is_kept(case: KernelCase, link: Link) -> None:
     assert e.converged is not None
     assert e.converged.all()
     assert (e.gap.abs() <= 1e-12 * size).all()
-    assert ((e.values - expected(dense, link, X, X0)).abs() <= 1e-12 * size[:, None]).all()
+    assert ((e.values - expected(dense, link, X, X0)).abs() <= 1e-12 * size[:, None]).all(), (
+        f"attributions of size {size.tolist()}; if they are huge, {case} draws parameters with too large a k(x, x)"
+    )
 
 
 def along_a_road(seed: int, kernel: str, length: float) -> tuple[Posterior, DensePosterior, Tensor, Tensor]:

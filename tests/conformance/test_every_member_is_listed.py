@@ -38,7 +38,9 @@ def test_every_link_is_a_case(name: str) -> None:
     expected = {"moments"} | ({"pairs"} if case.link.has_pair_moments else set())
     expected |= set() if name in IN_PARTS else {"g", "expected"}
     missing = sorted(field for field in expected if getattr(case, field) is None)
-    assert not missing, f"LinkCase {name!r} has no {', '.join(missing)}; write them by hand (see CONTRIBUTING.md)"
+    assert not missing, (
+        f"LinkCase {name!r} has no {', '.join(missing)}; write them by hand (see docs/project/new-link.md)"
+    )
 
 
 @pytest.mark.parametrize("case", LINKS.values(), ids=repr)

@@ -4,8 +4,11 @@ import pytest
 import torch
 from synthetic import NARROW, NOISY, SMOOTH, ZERO, Known, Synthetic, bend, bump, corner, one, waves
 
+import gplens
+from gplens.lines.line import Line
 from gplens.paths.adaptive import Adaptive
 from gplens.paths.integrand import Integral
+from gplens.paths.panels import gain
 
 HARD: dict[str, tuple[list[Known], float]] = {
     "smooth": ([SMOOTH, waves(3)], 1.0),
@@ -51,6 +54,15 @@ def test_errors_that_cancel_in_the_sum_are_no_gain() -> None:
     assert found.error is not None
     missed = ((found.values[:, 0] - integrand.exact).abs() > found.error[:, 0] + 1e-14).any(1)
     assert int(missed.sum()) <= 5
+
+
+@pytest.mark.parametrize("decay", [None, 1e-6])
+@pytest.mark.parametrize("smooth", [True, False])
+def test_no_information_is_no_gain(*, smooth: bool, decay: float | None) -> None:
+    """0/0: the sums of both rules add up exactly, although the features of the lower one have errors (4.9a, 4.9c)."""
+    none, possible = torch.zeros(1).double(), torch.ones(1).double()
+    last = None if decay is None else decay * possible
+    assert float(gain(none, none, possible, smooth=smooth, decay=last)) == 1.0
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -139,3 +151,39 @@ def test_the_limit_on_panels_is_kept_and_said() -> None:
     assert found.converged is not None
     assert not found.converged.any()
     assert int(found.nodes) < 4 * 4 * 100
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole paths", "panels"])
+def test_a_smaller_reach_looks_as_closely_as_it_says(whole: bool) -> None:
+    """No first panel is longer than `reach` lengthscales, also where fewer nodes on the whole path would do."""
+    Z = torch.linspace(0, 12, 5, dtype=torch.float64)[:, None]
+    gp = gplens.Posterior.exact(gplens.kernels.RBF(torch.ones(1, dtype=torch.float64)), Z, Z[:, 0].sin(), noise=0.1)
+    model = gp if whole else gplens.Functions(lambda x: x[:, 0].sin(), features=1)
+    length = float(model.length(Line(Z[:1], Z[-1:] - Z[:1], Z.new_zeros(1, 0))))
+    for reach in (0.5, 0.05):
+        e = gplens.explain(
+            model, Z[-1:], baseline=Z[0], target=gplens.targets.Latent(), rule=Adaptive(reach=reach), support=False
+        )
+        assert int(e.nodes[0]) >= 9 * length / reach
+
+
+@pytest.mark.parametrize("kind", ["analytic", "rough"])
+@pytest.mark.parametrize("whole", [True, False], ids=["whole paths", "panels"])
+def test_no_error_is_stated_that_is_too_small_to_be_estimated(kind: str, whole: bool) -> None:
+    """A tenth of what the tolerance allows, or all of it for kernels that are not analytic (MATH 4.9)."""
+    Z = torch.linspace(0, 2, 9, dtype=torch.float64)[:, None].expand(-1, 2)
+    kernel, part = (gplens.kernels.RBF, 0.1) if kind == "analytic" else (gplens.kernels.Matern52, 1.0)
+    gp = gplens.Posterior.exact(kernel(torch.ones(2, dtype=torch.float64)), Z, Z[:, 0].sin(), noise=0.1)
+    rule = Adaptive() if whole else Adaptive(reach=0.05)
+    for tolerance in (1e-4, 1e-6, 1e-9):
+        e = gplens.explain(
+            gp,
+            Z[-1:] + torch.tensor([0.0, 0.3]),
+            baseline=Z[0],
+            target=gplens.targets.Latent(),
+            rule=rule,
+            tolerance=tolerance,
+            support=False,
+        )
+        assert e.error is not None
+        assert float(e.error.min()) >= 0.999 * part * tolerance * float(e.values.abs().max())

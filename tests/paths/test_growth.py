@@ -11,9 +11,10 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from conformance.zoo import generator, normal
-from gplens import Posterior, Stack, explain
+from gplens import Posterior, Stack, explain, read
 from gplens.kernels import RBF, Matern52, Scale
 from gplens.likelihood import Likelihood
+from gplens.lines import scratch
 from gplens.links import Exp, Identity, Link, Softmax
 from gplens.paths import blocks
 from gplens.rules import Adaptive, GaussLegendre, RiemannRight, Rule
@@ -39,7 +40,9 @@ class Count(TorchDispatchMode):
 
 
 def counted(work: Callable[[], object]) -> Count:
-    with Count() as count:
+    """Tensors are counted one by one, not as parts of one piece of memory."""
+    with pytest.MonkeyPatch.context() as patch, Count() as count:
+        patch.setattr(scratch, "SIZE", 0)
         work()
     return count
 
@@ -89,13 +92,17 @@ def test_a_mean_never_touches_the_variance(target: Target | None) -> None:
 
 
 def test_outputs_that_were_not_asked_for_cost_nothing() -> None:
-    """One of six outputs with links of their own costs as much as a model that has no others."""
+    """One of six outputs with links of their own costs as much as a model that has no others.
+
+    The comparison with the live model, at up to 24 points, is made for all outputs.
+    """
     parts = [model(40, 5)[0] for _ in range(6)]
-    _, X, x0 = model(40, 5)
-    rule = GaussLegendre(16)
-    alone = counted(lambda: explain(parts[3], X, baseline=x0, likelihood=Exp(), rule=rule))
-    among = counted(lambda: explain(Stack(tuple(parts)), X, baseline=x0, likelihood=Exp(), outputs=[3], rule=rule))
-    assert among.products <= 1.02 * alone.products + 40**3
+    X, x0, rule = normal(generator(0), 300, 5), model(40, 5)[2], GaussLegendre(16)
+    one, six = (read(process, Exp()) for process in (parts[3], Stack(tuple(parts))))
+    alone = counted(lambda: explain(one, X, baseline=x0, rule=rule))
+    among = counted(lambda: explain(six, X, baseline=x0, outputs=[3], rule=rule))
+    compared = 5 * 24 * 2 * 40 * (40 + 5)
+    assert among.products <= 1.02 * alone.products + compared <= 1.1 * alone.products
 
 
 def test_only_paths_that_need_it_are_refined() -> None:
@@ -135,8 +142,12 @@ def peak(work: Callable[[], object]) -> int:
 def test_temporaries_do_not_grow_with_the_rows(
     rule: Rule, rows: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten times the rows take no more bytes beside the result, which is written block by block."""
+    """Ten times the rows stay within two blocks beside the result, which is written block by block.
+
+    The largest block differs from table to table, because rows with equally many nodes are evaluated together.
+    """
     monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(scratch, "SIZE", 0)  # memory of a fixed size would hide what grows
     posterior, X, x0 = model(50, 6)
     options = {"baseline": x0, "likelihood": Exp(), "rule": rule}
     explain(posterior, X, **options)  # A of the posterior is formed on first use
@@ -145,8 +156,7 @@ def test_temporaries_do_not_grow_with_the_rows(
         X = normal(generator(b), b, 6)
         result = b * 8 * (3 * 6 + 5)  # values, errors, the inputs; prediction, baseline's, gap, nodes; masks of a byte
         beside.append(peak(lambda X=X: explain(posterior, X, **options)) - result)
-    assert beside[0] <= 2 * block
-    assert beside[1] <= 1.1 * beside[0]
+    assert max(beside) <= 2 * block
 
 
 def test_threads_do_not_change_the_result() -> None:

@@ -12,7 +12,7 @@ from gplens.kernels import Matern52
 from gplens.lines.scratch import Scratch
 from gplens.links import Exp
 from gplens.paths import blocks
-from gplens.paths.threads import balanced, in_order
+from gplens.paths.blocks import balanced, in_order
 
 
 @pytest.fixture

@@ -15,9 +15,10 @@ from gplens.kernels import RBF, Matern52
 from gplens.likelihood import Likelihood
 from gplens.lines.pull_back import Form
 from gplens.lines.scratch import Scratch
-from gplens.links import Exp, Probit, Softmax
+from gplens.links import Affine, Exp, Identity, Probit, Softmax
 from gplens.paths.integrand import Question
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, first_sizes, next_sizes, path_rule
+from gplens.paths.whole_paths import WholePaths
 from gplens.paths.whole_sums import WholeLines, whole_sums
 from gplens.rules import GaussLegendre
 
@@ -66,17 +67,20 @@ def test_the_moments_of_the_change_add_up(shared: bool) -> None:
     torch.testing.assert_close(sums.values[:, 0], exact.values, rtol=0, atol=1e-12 * float(scale))
 
 
-@pytest.mark.parametrize("kernel", [RBF, Matern52], ids=lambda kernel: kernel.__name__)
-def test_stated_errors_are_above_true_ones_with_any_number_of_nodes(kernel: type) -> None:
-    """Also with far too few of them, against 200 Gauss-Legendre nodes of a rule without an estimate."""
-    for seed in range(20):
+@pytest.mark.parametrize(("kernel", "oracle"), [(RBF, 1e-10), (Matern52, 1e-6)], ids=["RBF", "Matern52"])
+def test_stated_errors_are_above_true_ones_with_any_number_of_nodes(kernel: type, oracle: float) -> None:
+    """Also with far too few of them, against 200 Gauss-Legendre nodes of a rule without an estimate.
+
+    If completeness alone told the error, the true one would be 74 times as large for seed 18, and 18 times for 28.
+    """
+    for seed in (*range(20), 28):
         process, X, x0 = posterior(kernel, seed), 2 * normal(generator(seed + 50), 8, 3), normal(generator(seed), 1, 3)
         exact = explain(process, X, baseline=x0[0], likelihood=Exp(), rule=GaussLegendre(200), support=False).values
         d = torch.cat([X - x0, torch.zeros(1, 3).double()])
         for count in SIZES[:6]:
             sums = whole_sums(question(process), WholeLines(x0, d, last=True), count, 1.0, Scratch())
             true = (sums.values[:, 0] - exact).abs().amax(1)
-            assert (true <= sums.error[:, 0] + 1e-5 * exact.abs().amax(1)).all(), f"seed {seed}, {count} nodes"
+            assert (true <= sums.error[:, 0] + oracle * exact.abs().amax(1)).all(), f"seed {seed}, {count} nodes"
 
 
 def test_a_steep_link_takes_nodes_of_psi_and_few_of_the_kernel() -> None:
@@ -125,3 +129,52 @@ def test_longer_paths_and_smaller_tolerances_have_more_nodes() -> None:
     assert SIZES[int(more[0])] < 2 * SIZES[3]
     assert int(more[1]) > int(more[0])
     assert int(more[2]) == len(SIZES)
+
+
+def test_features_that_cancel_among_many_are_noticed_by_random_combinations() -> None:
+    """f = g(x1, x2) - g(x2, x1) on the diagonal, beside 18 features that do not move: all sums are zero."""
+    g = generator(6)
+    half = torch.rand(4, 2, generator=g).double()
+    Z = torch.cat([torch.cat([half, half.flip(1)]), torch.zeros(8, 18).double()], dim=1)
+    beta = normal(g, 4)
+    kernel = Matern52(torch.full((20,), 0.3).double())
+    process = Posterior(kernel, Z, torch.cat([beta, -beta]), torch.zeros(8, 8).double())
+    x0, d = torch.zeros(1, 20).double(), torch.zeros(1, 20).double()
+    d[0, :2] = 1
+    linear = Question(process, ExpectedLink((Identity(),)), (0,), 1e-6)
+    truth = whole_sums(linear, WholeLines(x0, d), SIZES[-1], 1.0, Scratch()).values
+    for count in SIZES[:3]:
+        sums = whole_sums(linear, WholeLines(x0, d), count, 1.0, Scratch())
+        assert float((sums.values - truth).abs().max()) > 1e-9
+        assert ((sums.values - truth).abs().amax(2) <= sums.error).all()
+
+
+def settled(asked: Question) -> WholePaths:
+    """Twelve paths from one baseline, three of which the first rule does not settle."""
+    X, x0 = 1.5 * normal(generator(7), 12, 3), torch.zeros(1, 3).double()
+    paths = WholePaths(asked, x0, torch.cat([X, x0]), asked.tolerance, Scratch(), None)
+    return paths.run(X.norm(dim=1), 6.0)
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40], ids=["small", "large"])
+def test_units_do_not_decide_how_many_nodes_a_path_takes(unit: float) -> None:
+    """An error that is allowed absolutely would settle small targets at once, and large ones never."""
+    process = posterior(RBF)
+    steep = Posterior(process.kernel, process.Z, 3 * process.beta, process.A)
+    base, other = (
+        settled(Question(steep, ExpectedLink((Affine(Exp(), scale, 0.0),)), (0,), 1e-6)) for scale in (1.0, unit)
+    )
+    assert len(base.nodes.unique()) > 3
+    assert torch.equal(base.nodes, other.nodes)
+    assert bool(other.settled.all())
+    torch.testing.assert_close(
+        other.values / unit, base.values, rtol=1e-12, atol=1e-12 * float(base.values.abs().max())
+    )
+
+
+def test_paths_are_not_refined_below_the_error_of_the_target_itself() -> None:
+    """A softmax that is computed to 1e-4 may be off by as much at every node, however many nodes there are."""
+    classes = Stack(tuple(posterior(RBF, seed) for seed in range(3)))
+    paths = settled(Question(classes, Softmax(tolerance=1e-4), (0, 1, 2), 1e-6))
+    assert bool(paths.settled.all())
+    assert int(paths.nodes.max()) <= SIZES[1]

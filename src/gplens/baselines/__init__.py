@@ -2,8 +2,7 @@
 
 from gplens.baselines.baseline import Baseline, Inputs
 from gplens.baselines.chosen import Incumbent, Medoid, Nearest
-from gplens.baselines.fixed import Fixed, Zeros
-from gplens.baselines.given import as_baseline
+from gplens.baselines.given import Fixed, Zeros, as_baseline
 from gplens.baselines.tabular import Mean, Rows, Sample
 
 __all__ = [

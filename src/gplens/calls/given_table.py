@@ -7,7 +7,8 @@ from typing import Any, final
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.encoders import Encoder, encoder_of
+from gplens.adapters.encoders import Encoder
+from gplens.adapters.hosts import encoder_of
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.explanation.declared_categories import Categories, category_texts, declared_blocks, with_blocks
@@ -56,12 +57,14 @@ class Given:
         table, original = (read_table(X, "X"), None) if encoder is None else encoder.read(X, "X")
         table.check_columns("the baseline", baseline.names)
         names = table.feature_names(feature_names, None if encoder is None else encoder.names)
-        declared, groups = declared_blocks(names, categories), with_blocks(groups, categories)
+        declared = [] if categories is None else declared_blocks(names, categories)
+        if categories is not None:
+            groups = with_blocks(groups, categories)
         grouped = None if groups is None else group_columns(names, groups)
         baselines = baseline.rows(table.values)
         if encoder is not None:
             declared = [[i for column in block for i in encoder.blocks[column]] for block in declared]
-        else:
+        elif categories is not None:
             for rows in (table.values, baselines.flatten(0, 1)):
                 category_texts(names, names, categories, rows)
         arcs, ends = _coordinates(encoder, table.values, baselines)
@@ -89,6 +92,13 @@ class Given:
     def summed(self) -> list[list[int]] | None:
         """Inputs whose attributions the user sees only as sums; None if each input is shown."""
         return list(self.grouped.values()) if self.sets is None and self.grouped is not None else self.sets
+
+    def columns_of(self, inputs: Sequence[int]) -> list[str]:
+        """The names of the columns of the table to which some inputs of the model belong."""
+        if self.encoder is None:
+            return [name for place, name in enumerate(self.inputs) if place in inputs]
+        blocks = zip(self.names, self.encoder.blocks, strict=True)
+        return [name for name, block in blocks if set(inputs) & set(block)]
 
     def first(self, done: int) -> tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]:
         """The first inputs, and their baselines, in the coordinates in which paths are straight."""

@@ -13,7 +13,6 @@ from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.lines.switches import Switches
 from gplens.paths.category_paths import switches_of
-from gplens.processes.category_blocks import rounded_columns
 from gplens.processes.process import Marginals
 
 CHECKED = 64
@@ -53,8 +52,9 @@ class LiveModel:
         else:
             reading = read(model, likelihood, points=points)
         check_columns(reading.process.features, X)
-        rounded = [[k] for k in rounded_columns(reading.process)]
-        held = switches_of(reading.process, [*given.declared, *rounded])
+        blocks = [*reading.process.categories, *given.declared]
+        rounded = [(column,) for column in reading.process.rounded]
+        held = switches_of([*blocks, *rounded]) if blocks or rounded else None
         starts = (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0]).expand_as(X[rows])
         half_way = (X[rows] + (starts if held is None else held.held(starts, X[rows]))) / 2
         points = torch.cat([points, half_way])
@@ -68,7 +68,7 @@ class LiveModel:
                 f"{cause} If the model has changed since it was read, call gplens.read(model) again."
             ) from cause
         given.table.check_columns(f"the {reading.model}", reading.columns)
-        return LiveModel(reading, switches_of(reading.process, given.declared), at if held is None else None)
+        return LiveModel(reading, switches_of(blocks) if blocks else None, at if held is None else None)
 
 
 def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:

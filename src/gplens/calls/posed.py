@@ -72,7 +72,8 @@ class Posed:
         question, output_names = _question(process, expectation, names, outputs, tolerance)
         if given.arcs is not None:
             question = replace(question, process=given.arcs.process(question.process))
-        question = switching(question, live.switches, *given.ends, given.inputs)
+        if live.switches is not None:
+            question = switching(question, live.switches, *given.ends, given.inputs)
         if channels is None:
             channels = reading.acquisition is not None and reading.remark is None
         if channels:
@@ -86,12 +87,11 @@ class Posed:
         if request is not None:
             request = request.for_groups() if given.groups and sets is None else request.plain()
         joint = request if isinstance(request, Samples) and request.across_rows else None
-        shares = ShareCoordinates.of(question, sets)
         if joint is not None:
-            check_across_rows(shares.question)
+            check_across_rows(ShareCoordinates.of(question, sets).question)
             request = each_row_alone(question, joint)
         if request is not None:
-            _check_request(shares, request)
+            _check_request(ShareCoordinates.of(question, sets), request)
             check_background(question, request, baselines)
         return Posed(question, output_names, channels, request, joint, sets)
 

@@ -1,12 +1,14 @@
-"""Columns that a user declares to be categories: single ones, with names of their codes, or blocks of columns."""
+"""Columns that are categories: which the user declares, and how explanations name them and their codes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.labels import EntryTexts
+from gplens.explanation.result import Explanation
 from gplens.explanation.selection import group_columns
 
 EXAMPLE = '["colour"], {"colour": {0: "red", 1: "blue"}} or {"colour": ["colour_red", "colour_blue"]}'
@@ -22,8 +24,6 @@ def declared_blocks(names: tuple[str, ...], categories: Any) -> list[list[int]]:
     Raises:
         ValueError, TypeError: if `categories` is neither a list of columns nor a mapping to codes or columns.
     """
-    if categories is None:
-        return []
     if isinstance(categories, str) or not isinstance(categories, Mapping | Sequence):
         raise TypeError(f"expected categories= such as {EXAMPLE}, got {categories!r}.")
     single = [name for name in categories if name not in _several(categories)]
@@ -71,6 +71,24 @@ def category_texts(
             places = rows[:, [names.index(member) for member in members]].argmax(1).tolist()
             columns.append([members[place].removeprefix(feature).lstrip(SEPARATORS) or feature for place in places])
     return EntryTexts.of(columns)
+
+
+def with_names_of_categories(
+    explanation: Explanation, names: tuple[str, ...], categories: Any, X: Float[Tensor, "b d"], X0: Float[Tensor, "_ d"]
+) -> Explanation:
+    """With the names that the user gave to codes and blocks, from inputs and baselines in all columns."""
+    inputs, baseline = (category_texts(explanation.feature_names, names, categories, rows) for rows in (X, X0))
+    if inputs is None:
+        return explanation
+    return replace(explanation, labels=replace(explanation.labels, inputs=inputs, baseline=baseline))
+
+
+def with_switched_columns(explanation: Explanation, columns: Sequence[str]) -> Explanation:
+    """With a provenance that names the columns that paths switch at once."""
+    path = f"path that switches {', '.join(columns)} at once, each with probability t (MATH 10)"
+    others = explanation.provenance.path
+    path = path if others is None else f"{path}; other columns: {others}"
+    return replace(explanation, provenance=replace(explanation.provenance, path=path))
 
 
 def _name(feature: str, given: Mapping[Any, str], code: float) -> str:

@@ -1,8 +1,9 @@
 """Kernels: one per file, each with its values along a line and its pull-back (MATH 4)."""
 
+from gplens.kernels.active_dimensions import ActiveDimensions
 from gplens.kernels.autograd import Autograd, Warped
 from gplens.kernels.bilinear import Bilinear
-from gplens.kernels.composite import ActiveDimensions, Product, Scale, Sum
+from gplens.kernels.composite import Product, Scale, Sum
 from gplens.kernels.constant import Constant, Discrete
 from gplens.kernels.dot_product import Linear, Polynomial
 from gplens.kernels.kernel import Kernel

@@ -13,6 +13,9 @@ from gplens.lines.between import Between
 from gplens.lines.line import Line, Section, summed
 from gplens.lines.radial import Support
 
+LOOKED_AT = 4
+"""The number of support points at which a Jacobian is evaluated, to see which columns depend on which."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,13 @@ class Warped(Kernel):
 
     def parts(self) -> tuple[Kernel, ...]:
         return self.kernel.parts()
+
+    def categories(self, Z: Float[Tensor, "n d"]) -> tuple[int, ...]:
+        inner = self.kernel.categories(self.phi(Z))
+        if not inner:
+            return ()
+        depends = (self.jacobian(Z[:LOOKED_AT])[1] != 0).any(0)
+        return tuple(depends[list(inner)].any(0).nonzero()[:, 0].tolist())
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         return self.kernel(self.phi(X), self.phi(Z))

@@ -1,4 +1,4 @@
-"""Composite kernels: scaled, summed, multiplied, restricted to some features."""
+"""Composite kernels: scaled, summed, multiplied."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,29 +7,21 @@ from operator import add, mul
 from typing import Any, ClassVar, final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels.kernel import Kernel, check_kernel
-from gplens.lines.between import Between, embed_matrix
+from gplens.lines.between import Between
 from gplens.lines.line import Line, Section
 from gplens.lines.quadratic import Quadratic
 from gplens.lines.radial import Support
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class Scale(Kernel):
-    """variance * k. Refuses what is no kernel of gplens.
-
-    Example:
-        >>> kernel = gplens.kernels.Scale(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor(9.0).double())
-        >>> kernel(torch.zeros(1, 1).double(), torch.zeros(1, 1).double()).item()
-        9.0
-    """
+class Derived(Kernel):
+    """A kernel that is computed from one other kernel. Refuses what is no kernel of gplens."""
 
     kernel: Kernel
-    variance: Float[Tensor, ""]
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
@@ -38,11 +30,28 @@ class Scale(Kernel):
     def autograd(self) -> bool:
         return self.kernel.autograd
 
+    def parts(self) -> tuple[Kernel, ...]:
+        return self.kernel.parts()
+
     def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
         return self.kernel.kinks(line, Z)
 
-    def parts(self) -> tuple[Kernel, ...]:
-        return self.kernel.parts()
+    def categories(self, Z: Float[Tensor, "n d"]) -> tuple[int, ...]:
+        return self.kernel.categories(Z)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scale(Derived):
+    """variance * k. Refuses what is no kernel of gplens.
+
+    Example:
+        >>> kernel = gplens.kernels.Scale(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor(9.0).double())
+        >>> kernel(torch.zeros(1, 1).double(), torch.zeros(1, 1).double()).item()
+        9.0
+    """
+
+    variance: Float[Tensor, ""]
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         return self.variance * self.kernel(X, Z)
@@ -99,6 +108,9 @@ class Compound(Kernel):
 
     def parts(self) -> tuple[Kernel, ...]:
         return tuple(part for kernel in self.kernels for part in kernel.parts())
+
+    def categories(self, Z: Float[Tensor, "n d"]) -> tuple[int, ...]:
+        return tuple(column for kernel in self.kernels for column in kernel.categories(Z))
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         return reduce(self.join, (k(X, Z) for k in self.kernels))
@@ -157,68 +169,3 @@ class Product(Compound):
 
     join = staticmethod(mul)
     join_lengths = staticmethod(torch.hypot)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ActiveDimensions(Kernel):
-    """k of the features at `dims`, any of them once or more; derivatives in the others are zero. Refuses other kernels.
-
-    Example:
-        >>> kernel = gplens.kernels.ActiveDimensions(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor([1]))
-        >>> kernel(torch.tensor([[5.0, 0.0]]).double(), torch.zeros(1, 2).double()).item()  # the second alone counts
-        1.0
-    """
-
-    kernel: Kernel
-    dims: Int[Tensor, " k"]
-
-    def __post_init__(self) -> None:
-        check_kernel(self.kernel)
-
-    @property
-    def autograd(self) -> bool:
-        return self.kernel.autograd
-
-    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
-        return self.kernel.kinks(line.columns(self.dims), Z[:, self.dims])
-
-    def parts(self) -> tuple[Kernel, ...]:
-        return self.kernel.parts()
-
-    def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        return self.kernel(X[:, self.dims], Z[:, self.dims])
-
-    def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        return self.kernel.diagonal(X[:, self.dims])
-
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
-        return Support(Z, parts=(self.kernel.prepare(Z[:, self.dims]),))
-
-    def section(self, line: Line, support: Support) -> Section:
-        inner = self.kernel.section(line.columns(self.dims), support.parts[0])
-        return inner.embedded(self.dims, line.d.shape[1])
-
-    def along_diagonal(self, line: Line) -> Section:
-        return self.kernel.along_diagonal(line.columns(self.dims)).embedded(self.dims, line.d.shape[1])
-
-    def between(self, left: Line, right: Line) -> Between:
-        inner = self.kernel.between(left.columns(self.dims), right.columns(self.dims))
-        return inner.embedded(self.dims, left.d.shape[1])
-
-    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
-        return self.kernel.between_points(X[:, self.dims], Y[:, self.dims]).embedded(self.dims, X.shape[1])
-
-    def fold(
-        self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
-    ) -> Float[Tensor, "b d *d"]:
-        left_columns = left.columns(self.dims)
-        right_columns = left_columns if right is left else right.columns(self.dims)  # same object: same nodes
-
-        def fold(wide: bool) -> Float[Tensor, "b k *k"]:
-            return self.kernel.fold(left_columns, right_columns, support.parts[0], H, A, full=wide)
-
-        return embed_matrix(fold, self.dims, left.d.shape[1], full=full)
-
-    def length(self, line: Line) -> Float[Tensor, " b"]:
-        return self.kernel.length(line.columns(self.dims))

@@ -88,6 +88,9 @@ class Discrete(Unchanging):
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         return self.pairs(X, Z)
 
+    def categories(self, Z: Float[Tensor, "n d"]) -> tuple[int, ...]:
+        return tuple(range(Z.shape[1]))
+
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self.variance(X)
 

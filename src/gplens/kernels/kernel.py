@@ -59,6 +59,10 @@ class Kernel(ABC):
         """The simple kernels of which this kernel is composed, at any depth."""
         return (self,)
 
+    def categories(self, Z: Float[Tensor, "n d"]) -> tuple[int, ...]:
+        """The columns that are categories, in which k has no derivative; Z are the support points."""
+        return ()
+
     @abstractmethod
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         """k(x_i, z_j) for all pairs."""

@@ -40,9 +40,9 @@ class Matern32(Stationary):
         return -1.5 * torch.exp(-sqrt(3) * r2.sqrt())
 
     def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], out: tuple[Batch, Batch]) -> ProfileJet:
-        s = torch.mul(r2, 3, out=out[0]).sqrt_()
-        e = torch.sub(log_factor, s, out=out[1]).exp_()
-        return ProfileJet(torch.addcmul(e, s, e, out=s), e, -1.5)
+        r = torch.sqrt(r2, out=out[0])
+        e = torch.add(log_factor, r, alpha=-sqrt(3), out=out[1]).exp_()
+        return ProfileJet(torch.addcmul(e, r, e, value=sqrt(3), out=out[0]), e, -1.5)
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(3) * r2.sqrt()
@@ -79,11 +79,10 @@ class Matern52(Stationary):
         return -5 / 6 * (1 + s) * torch.exp(-s)
 
     def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], out: tuple[Batch, Batch]) -> ProfileJet:
-        s = torch.mul(r2, 5, out=out[0]).sqrt_()
-        e = torch.sub(log_factor, s, out=out[1]).exp_()
-        square = r2.mul_(e)
-        linear = e.addcmul_(s, e)
-        return ProfileJet(torch.add(linear, square, alpha=5 / 3, out=s), linear, -5 / 6)
+        r = torch.sqrt(r2, out=out[1])
+        e = torch.add(log_factor, r, alpha=-sqrt(5), out=out[0]).exp_()
+        linear = torch.addcmul(e, r, e, value=sqrt(5), out=out[1])
+        return ProfileJet(torch.addcmul(linear, r2, e, value=5 / 3, out=out[0]), linear, -5 / 6)
 
     def bend(self, r2: Batch) -> Batch:
         s = sqrt(5) * r2.sqrt()

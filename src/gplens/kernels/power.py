@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.kernel import Kernel
+from gplens.kernels.composite import Derived
 from gplens.lines.between import Between, PairMatrix
 from gplens.lines.line import Line, Section
 from gplens.lines.radial import Support
@@ -16,10 +16,11 @@ from gplens.lines.shapes import Batch
 
 @final
 @dataclass(frozen=True, eq=False)
-class Power(Kernel):
+class Power(Derived):
     """k^p, with  d k^p = p k^(p-1) dk  (4.5j). A non-integer p requires a kernel that is never negative.
 
     Raises:
+        TypeError: if the kernel is not one of gplens.
         ValueError: if the exponent is not above zero.
 
     Example:
@@ -28,23 +29,13 @@ class Power(Kernel):
         9.0
     """
 
-    kernel: Kernel
     exponent: float | int
     """p."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.exponent > 0:
             raise ValueError(f"Power: expected an exponent > 0, got {self.exponent}.")
-
-    @property
-    def autograd(self) -> bool:
-        return self.kernel.autograd
-
-    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
-        return self.kernel.kinks(line, Z)
-
-    def parts(self) -> tuple[Kernel, ...]:
-        return self.kernel.parts()
 
     def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
         return self._raise(self.kernel(X, Z), 0)

@@ -30,9 +30,9 @@ class Profile(ABC):
         """dh/dr2, finite at r2 = 0."""
 
     def jet(self, r2: Batch, log_factor: Float[Tensor, "*any"], out: tuple[Batch, Batch]) -> "ProfileJet":
-        """A multiple of h and dh/dr2 together, written into two tensors; r2 may be overwritten.
+        """A multiple of h and dh/dr2 together, the first written into out[0]; r2 may be overwritten.
 
-        Overridden if the two share work.
+        Overridden if the two share work. The slope is written into out[1], unless it is a multiple of h.
         """
         factor = log_factor.exp()
         profile = torch.mul(factor, self.profile(r2), out=out[0])

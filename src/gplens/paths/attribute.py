@@ -8,15 +8,23 @@ from torch import Tensor
 
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
-from gplens.paths.attribution import Attribution, empty_like, tensors_of, written_in_place
 from gplens.paths.averaging import Background, averaged
-from gplens.paths.blocks import numbers_of_a_path, numbers_on_a_line, rows_in_a_block
+from gplens.paths.blocks import (
+    Attribution,
+    balanced,
+    empty_like,
+    in_order,
+    numbers_of_a_path,
+    numbers_on_a_line,
+    rows_in_a_block,
+    tensors_of,
+    written_in_place,
+)
 from gplens.paths.end_targets import Targets, targets_on
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Question, Rule
 from gplens.paths.share_gradient import ShareGradient
 from gplens.paths.switching import SwitchingGradient
-from gplens.paths.threads import balanced, in_order
 
 FIRST_NODES = 2
 """The number of nodes per row that the size of a block assumes."""

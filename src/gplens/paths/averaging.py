@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.lines.units import power_of_two
-from gplens.paths.attribution import Attribution
+from gplens.paths.blocks import Attribution
 from gplens.paths.integrand import Integral
 
 TIGHTENINGS = 3

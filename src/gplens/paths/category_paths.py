@@ -1,6 +1,6 @@
 """The blocks of columns that the paths of a call switch, from the model and from the user (MATH 10)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jaxtyping import Bool, Float
@@ -10,21 +10,19 @@ from gplens.lines.switches import MOST, Switches
 from gplens.paths.integrand import Question
 from gplens.processes.category_blocks import category_blocks, joined_blocks
 from gplens.processes.one_hot_process import OneHotProcess
-from gplens.processes.process import Process
 
 BLOCK = 4096
 """The number of inputs whose paths are checked together."""
 
 
-def switches_of(process: Process, declared: Sequence[Sequence[int]]) -> Switches | None:
-    """The blocks of columns that have no values in between; None if all columns are numbers."""
-    blocks = joined_blocks([*category_blocks(process), *declared])
-    return Switches(blocks) if blocks else None
+def switches_of(blocks: Iterable[Sequence[int]]) -> Switches:
+    """Blocks of columns that have no values in between. Blocks that share a column are one."""
+    return Switches(joined_blocks(blocks))
 
 
 def switching(
     question: Question,
-    switches: Switches | None,
+    switches: Switches,
     x: Float[Tensor, "b d"],
     baselines: Float[Tensor, "#b s d"],
     names: Sequence[str],
@@ -34,8 +32,6 @@ def switching(
     Raises:
         ValueError: if a path changes more than 12 blocks and the kernel is not a sum of products over categories.
     """
-    if switches is None:
-        return question
     blocks, most = _changed(switches, x, baselines)
     if not blocks:
         return question

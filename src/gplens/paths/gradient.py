@@ -12,11 +12,11 @@ from gplens.lines.scratch import Scratch
 from gplens.paths.end_targets import Targets, finished, targets_on
 from gplens.paths.integrand import Question
 from gplens.paths.nested import NestedRule, nested_rule
-from gplens.paths.panel_nodes import Known, NodePart, NodeWeights, PanelNodes
+from gplens.paths.panel_nodes import Known, NodePart, PanelNodes
 from gplens.paths.panel_sums import KeptNodes, PanelSums, joined_sums
 from gplens.paths.panel_weights import panel_weights
 from gplens.paths.panels import Panels
-from gplens.paths.path_sums import PathSums
+from gplens.paths.path_sums import NodeWeights, PathSums
 from gplens.paths.target_gradient import TargetGradient
 from gplens.paths.whole_paths import WholePaths
 

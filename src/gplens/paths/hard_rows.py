@@ -45,12 +45,7 @@ def warn_of_hard_rows(
     baselines: Float[Tensor, "#b s d"],
     names: Sequence[str],
 ) -> None:
-    """One warning for all inputs, with the cause for the first one; none if all is well."""
-    if not len(x):
-        return
-    all_well = integral.converged is None or bool(integral.converged.all())
-    if all_well and of_spread is None and int(integral.nodes.max()) <= MANY * baselines.shape[1]:
-        return
+    """One warning for all inputs of which some are hard, with the cause for the first one."""
     many = integral.nodes > MANY * baselines.shape[1]
     missed = None if integral.converged is None else ~integral.converged
     kinds = [
@@ -59,8 +54,6 @@ def warn_of_hard_rows(
         ("the standard deviations of {} did not converge", None if of_spread is None else ~of_spread, SEE_SPREAD),
     ]
     hard = [(text, rows.nonzero()[:, 0], see) for text, rows, see in kinds if rows is not None and bool(rows.any())]
-    if not hard:
-        return
     first, only_spread = int(hard[0][1][0]), hard[0][2] == SEE_SPREAD
     facts = "; ".join(text.format(_counted(rows, len(x))) for text, rows, _ in hard)
     looser = f"pass {LOOSER_SPREAD}" if only_spread else f"pass a larger tolerance than {question.tolerance:.0e}"

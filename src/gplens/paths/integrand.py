@@ -12,7 +12,7 @@ from gplens.lines.switches import Switches
 from gplens.paths.nested import nested_rule
 from gplens.paths.panel_sums import KeptNodes, PanelSums
 from gplens.paths.panels import Panels
-from gplens.paths.path_sums import PathSums
+from gplens.paths.path_sums import PathSums, TargetChange
 from gplens.processes.one_hot_process import OneHotProcess
 from gplens.processes.process import CUTS, Process
 
@@ -32,28 +32,13 @@ class Question:
     """The latent functions of numbers and shares of categories (10.3), if the target is affine in them; else None."""
 
 
-class Integrand(ABC):
+class Integrand(TargetChange):
     """A gradient along b paths, as a rule uses it: weighted sums over nodes, and the change that they add up to."""
 
     @property
     @abstractmethod
     def rows(self) -> int:
         """The number b of paths."""
-
-    @property
-    @abstractmethod
-    def change(self) -> Float[Tensor, "b o"]:
-        """T(x) - T(x0)."""
-
-    @property
-    @abstractmethod
-    def rounding(self) -> Float[Tensor, "b o"]:
-        """The size of the rounding error of `change`."""
-
-    @property
-    @abstractmethod
-    def floor(self) -> float:
-        """The absolute error of the target itself, which refinement cannot reduce."""
 
     @property
     @abstractmethod

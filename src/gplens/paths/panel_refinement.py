@@ -6,8 +6,8 @@ from torch import Tensor
 
 from gplens.paths.integrand import Integrand
 from gplens.paths.panel_sums import KeptNodes, PanelSums
-from gplens.paths.panels import Panels, gain, ratio
-from gplens.paths.path_sums import PathSums
+from gplens.paths.panels import Panels, gain
+from gplens.paths.path_sums import PathSums, allowed_error, ratio
 
 NESTED = (15, 31)
 """The rules whose nodes the next attempt contains."""
@@ -23,12 +23,6 @@ CANCEL = 5.0
 says nothing about them."""
 STALLED = 4
 """After this many rounds in a row that reduce the error by less than a third, the rest is taken to be rounding."""
-
-
-def allowed_error(integrand: Integrand, values: Float[Tensor, "b o d"], tolerance: float) -> Float[Tensor, "b o"]:
-    """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), plus the target's floor."""
-    largest = torch.maximum(integrand.change.abs(), values.abs().amax(2))
-    return tolerance * (largest + integrand.rounding) + integrand.floor
 
 
 class PanelRefinement:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from gplens.paths.panels import ratio
+from gplens.paths.path_sums import ratio
 
 
 class KeptNodes(ABC):

@@ -6,7 +6,8 @@ from torch import Tensor
 
 from gplens.paths.integrand import Question
 from gplens.paths.nested import INTERPOLATING, NestedRule
-from gplens.paths.panel_nodes import NodeValues, NodeWeights, PanelNodes
+from gplens.paths.panel_nodes import PanelNodes
+from gplens.paths.path_sums import NodeValues, NodeWeights
 from gplens.paths.pieces import SteepPanels, is_steep
 
 
@@ -25,7 +26,7 @@ def panel_weights(
     m, v = nodes.m[steep], nodes.v[steep]
     pieces = SteepPanels(expectation, outputs, m, v, rule, tolerance).sums()
     missed[steep] = pieces.missed
-    on_pieces = NodeWeights.of_moments(pieces.by_m, pieces.by_v, rule)
+    on_pieces = NodeWeights.of_moments(pieces.by_m, pieces.by_v, rule.moments)
     if bool(steep.all()):
         return on_pieces, missed
     jet = expectation.jet(NodeValues(nodes.m[~steep], nodes.v[~steep]), outputs)

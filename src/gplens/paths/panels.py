@@ -11,6 +11,8 @@ from numpy.polynomial import legendre
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gplens.paths.path_sums import ratio
+
 Nodes = NDArray[np.float64]
 NEWTON = 3
 """The number of Newton steps after which the zeros of a polynomial are exact to rounding."""
@@ -144,8 +146,3 @@ def gain(
         part = torch.maximum(ratio(MARGIN_WITH_DECAY * higher, lower) * cancelling, DECAY * decay)
         part = part.clamp(min=LEAST_WITH_DECAY)
     return part.nan_to_num(nan=1.0, posinf=1.0).clamp(max=1.0)
-
-
-def ratio(a: Float[Tensor, "*b"], b: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-    """a / b, with 0/0 = 0: no change means no error."""
-    return (a / b).nan_to_num(nan=0.0, posinf=torch.inf)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.paths.integrand import Question
-from gplens.paths.panel_nodes import NodeValues, NodeWeights
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, PathRule, path_rule
+from gplens.paths.path_sums import NodeValues, NodeWeights
 from gplens.processes.process import Marginals
 
 FEWEST, PER_SLOPE = 7.0, 1.3

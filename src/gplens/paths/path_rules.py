@@ -18,6 +18,8 @@ LAST = 2
 SIZES = (12, 18, 27, 40, 60, 92)
 """Numbers of nodes. Paths with the same number are evaluated together, and each such set costs a fixed time: ratios of
 about 1.5 are better for small tables than smaller ones, and as good for large ones. Recipe: benchmarks/blocks.py"""
+AGAIN = (2, 4, 5)
+"""Indices in SIZES of the rules for paths that missed: these are few, so that the sets are few rather than small."""
 FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
 """Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
 1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
@@ -93,4 +95,5 @@ def next_sizes(
     more = torch.where(error > allowed, torch.log(allowed) / torch.log(error.clamp(max=0.5)), 0.0).amax(1)
     more = torch.where(more <= MOST, more.clamp(min=LEAST), torch.inf)
     count = torch.tensor(SIZES, dtype=error.dtype)[size] * more
-    return torch.bucketize(count, count.new_tensor(SIZES))
+    sizes = [SIZES[index] for index in AGAIN]
+    return size.new_tensor([*AGAIN, len(SIZES)])[torch.bucketize(count, count.new_tensor(sizes))]

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.paths.nested import LAST_TERMS, NestedRule
-from gplens.paths.panel_nodes import NodeValues
-from gplens.paths.panels import Panels, gauss_kronrod, ratio
+from gplens.paths.panels import Panels, gauss_kronrod
+from gplens.paths.path_sums import NodeValues, ratio
 from gplens.processes.process import Marginals
 
 REACH = 2.0

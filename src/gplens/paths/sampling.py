@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.paths.attribute import attribute
-from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
+from gplens.paths.blocks import Attribution
 from gplens.paths.integrand import Integral, Question, Rule
 
 

@@ -11,10 +11,9 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.scratch import Scratch
 from gplens.paths.integrand import Question
-from gplens.paths.panel_nodes import NodeWeights
-from gplens.paths.panels import ratio
 from gplens.paths.path_psi import PathPsi, path_psi
 from gplens.paths.path_rules import MOMENTS, path_rule
+from gplens.paths.path_sums import NodeWeights, ratio
 from gplens.processes.process import Marginals
 
 MARGIN = 5.0

@@ -11,10 +11,11 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.wrapping import Wrapping
 
 
 @final
-class Bundle(Process):
+class Bundle(Wrapping):
     """The paths x0_j -> x one after the other, path j for j <= s u < j + 1, with gradients in coordinates z_k.
 
     sum_j a_j IG^(j)_k = int_0^1 d f/dz_k du,  d f/dz_k = s a_j d_jk d_k f  on path j,  d_j = x - x0_j  (5.20)
@@ -37,24 +38,8 @@ class Bundle(Process):
         self.directions = len(baselines) * shares[:, None] * self.d
 
     @property
-    def latents(self) -> int:
-        return self.base.latents
-
-    @property
     def features(self) -> int:
         return self.M.shape[1]
-
-    @property
-    def autograd(self) -> bool:
-        return self.base.autograd
-
-    @property
-    def smooth(self) -> bool:
-        return self.base.smooth
-
-    @property
-    def width(self) -> int:
-        return self.base.width
 
     @property
     def paths(self) -> int:

@@ -11,17 +11,19 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.lines.pull_back import Form
+from gplens.processes.category_blocks import blocks_behind
 from gplens.processes.crossings import slowed
 from gplens.processes.curved_pairs import CurveNodes, curve_pairs, curve_split_pairs, posterior_of
-from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.process import Blocks, Marginals, Process, Sources
 from gplens.processes.smooth_map import Jet, SmoothMap
+from gplens.processes.wrapping import Wrapping
 
 CHORDS = 32
 """The number of chords by which the length of a curve is measured."""
 
 
 @final
-class Curved(Process):
+class Curved(Wrapping):
     """f(phi(x)):  d_k = sum_j J_jk d_j', with the Jacobian J of phi at every node  (1.12).
 
     Every node is passed to the base as a line with one node, and every pair of nodes as the line between the two, so
@@ -34,28 +36,24 @@ class Curved(Process):
         self.base, self.phi = base, phi
 
     @property
-    def latents(self) -> int:
-        return self.base.latents
-
-    @property
     def features(self) -> int:
         return self.phi.inputs
-
-    @property
-    def autograd(self) -> bool:
-        return self.base.autograd
-
-    @property
-    def smooth(self) -> bool:
-        return self.base.smooth
 
     @property
     def width(self) -> int:
         return self.base.width + 4 * (self.phi.inputs + self.phi.outputs)
 
+    @property
+    def categories(self) -> Blocks:
+        return blocks_behind(self.base.categories, self.phi.depends)
+
+    @property
+    def rounded(self) -> tuple[int, ...]:
+        return ()
+
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
         """Where the line crosses a kink of phi."""
-        return super().kinks(line) if self.phi.levels is None else self.phi.levels.crossings(line)
+        return line.d.new_empty(len(line.d), 0) if self.phi.levels is None else self.phi.levels.crossings(line)
 
     @property
     def cuts(self) -> int:

@@ -11,6 +11,7 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.processes.crossings import Levels
 from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.wrapping import Wrapping
 
 Places = Callable[[Line], Float[Tensor, "b k"]]
 GRADES = 16
@@ -18,7 +19,7 @@ GRADES = 16
 
 
 @final
-class Cut(Process):
+class Cut(Wrapping):
     """The same latent functions, with paths that are cut at additional places.
 
     Args:
@@ -43,26 +44,6 @@ class Cut(Process):
         return Cut(base, lambda line: grades.expand(len(line.d), -1), GRADES)
 
     @property
-    def latents(self) -> int:
-        return self.base.latents
-
-    @property
-    def features(self) -> int:
-        return self.base.features
-
-    @property
-    def autograd(self) -> bool:
-        return self.base.autograd
-
-    @property
-    def smooth(self) -> bool:
-        return self.base.smooth
-
-    @property
-    def paths(self) -> int:
-        return self.base.paths
-
-    @property
     def width(self) -> int:
         return self.base.width + self.held
 
@@ -75,9 +56,6 @@ class Cut(Process):
 
     def along(self, line: Line) -> Marginals:
         return self.base.along(line)
-
-    def length(self, line: Line) -> Float[Tensor, " b"]:
-        return self.base.length(line)
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         return self.base.pairs(left, right, latent)

@@ -10,12 +10,13 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.wrapping import Wrapping
 
 AnyPairs = TypeVar("AnyPairs", Pairs, SplitPairs)
 
 
 @final
-class Mix(Process):
+class Mix(Wrapping):
     """Outputs that are linear mixes M of independent latent functions:  m = M m_l,  v = M^2 v_l + jitter  (1.8).
 
     Args:
@@ -50,30 +51,8 @@ class Mix(Process):
     def latents(self) -> int:
         return self.weights.shape[0]
 
-    @property
-    def features(self) -> int:
-        return self.base.features
-
-    @property
-    def autograd(self) -> bool:
-        return self.base.autograd
-
-    @property
-    def smooth(self) -> bool:
-        return self.base.smooth
-
-    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
-        return self.base.kinks(line)
-
-    @property
-    def width(self) -> int:
-        return self.base.width
-
     def along(self, line: Line) -> "MixMarginals":
         return MixMarginals(self.base.along(line), self.weights, self.jitter)
-
-    def length(self, line: Line) -> Float[Tensor, " b"]:
-        return self.base.length(line)
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """The weighted sum of the independent latent functions."""

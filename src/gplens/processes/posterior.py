@@ -17,7 +17,7 @@ from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.quadratic import Quadratic
 from gplens.means import ConstantMean, Mean
 from gplens.processes.posterior_along import PosteriorMarginals, posterior_pairs, posterior_split_pairs
-from gplens.processes.process import Marginals, Process
+from gplens.processes.process import Blocks, Marginals, Process
 from gplens.processes.radial_posteriors import RadialPosteriors
 
 
@@ -29,11 +29,13 @@ class Posterior(Process):
     v(x)    = k(x,x) - k(x,Z) A k(Z,x) + jitter        (1.2)
     c(x,x') = k(x,x') - k(x,Z) A k(Z,x')               (1.3)
 
+    For other numbers create another one: `gplens.explain` refuses a posterior whose tensors were changed in place.
+
     Args:
         kernel: k.
         Z: the support points, (n, d): training inputs of an exact GP, inducing points of a sparse one.
         beta: (n,), or (c, n) for c latent functions.
-        A: (n, n) or (c, n, n), symmetric; or a `Quadratic`, which keeps more digits of the variance.
+        A: (n, n) or (c, n, n), symmetric; or a `Quadratic`, which keeps more digits of the variance. It is copied.
         mean: mu, a single one or one for each latent function. None is zero.
         jitter: what the host library adds to the variance that it predicts.
 
@@ -134,10 +136,8 @@ class Posterior(Process):
             got = f"{self.A.s.shape[0]} matrices A and {len(self.means)} means"
             raise ValueError(f"expected one A and one mean, or {c} of each (beta has {c} rows), got {got}.")
         for name, tensor in {"Z": self.Z, "beta": self.beta, "A": self.A.F, "A's eigenvalues": self.A.s}.items():
-            if not tensor.isfinite().all():
-                raise ValueError(
-                    f"expected finite numbers, got {int((~tensor.isfinite()).sum())} entries of {name} that are not."
-                )
+            if bad := int((~tensor.isfinite()).sum()):
+                raise ValueError(f"expected finite numbers, got {bad} entries of {name} that are not.")
 
     @property
     def latents(self) -> int:
@@ -155,16 +155,20 @@ class Posterior(Process):
     def smooth(self) -> bool:
         return all(part.smooth for part in self.kernel.parts())
 
+    @property
+    def categories(self) -> Blocks:
+        return tuple((column,) for column in self.kernel.categories(self.Z))
+
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
         return self.kernel.kinks(line, self.Z)
 
     @property
     def width(self) -> int:
-        """k(x, z) with its temporaries; for each latent function half as many numbers again, for A k and a product.
-
-        With autograd, also the gradients.
-        """
+        """Half of the numbers of k(x, z) if it is held with its slope and a product with A alone; else k(x, z) with its
+        temporaries, half as many numbers again for each latent function, and with autograd the gradients."""
         n, d = self.Z.shape
+        if self.radial is not None:
+            return -(-n // 2)
         return n * (3 + self.latents) // 2 + (n * d if self.autograd else 0)
 
     @cached_property
@@ -202,8 +206,7 @@ class Posterior(Process):
         identity = torch.eye(Y.shape[0], dtype=X.dtype).expand(self.latents, -1, -1)
         W = torch.cat([-A_k, identity], dim=2).flatten(0, 1)[None, :, None]
         section = self.kernel.along(Line.at(X), torch.cat([self.Z, Y]))
-        gradients = section.by_node(W.expand(X.shape[0], -1, -1, -1))[:, :, 0]
-        return gradients.unflatten(1, (self.latents, Y.shape[0]))
+        return section.by_node(W.expand(X.shape[0], -1, -1, -1))[:, :, 0].unflatten(1, (self.latents, Y.shape[0]))
 
     def _repr_html_(self) -> str:
         from gplens.processes.posterior_card import describe_html
@@ -212,6 +215,5 @@ class Posterior(Process):
 
 
 def _one_per_latent(mean: Mean | Sequence[Mean] | None, latents: int) -> tuple[Mean, ...]:
-    if mean is None:
-        mean = ConstantMean(0.0)
+    mean = ConstantMean(0.0) if mean is None else mean
     return (mean,) * latents if isinstance(mean, Mean) else tuple(mean)

@@ -13,6 +13,8 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 
+Blocks = tuple[tuple[int, ...], ...]
+"""Columns that change together."""
 CUTS = 256
 """The most kinks at which paths are cut, unless a process says otherwise."""
 
@@ -76,6 +78,16 @@ class Process(ABC):
     @abstractmethod
     def smooth(self) -> bool:
         """Whether all kernels are analytic where their two arguments are equal."""
+
+    @property
+    def categories(self) -> Blocks:
+        """Columns that have no values in between, in blocks that change together (10.1); some blocks may overlap."""
+        return ()
+
+    @property
+    def rounded(self) -> tuple[int, ...]:
+        """Columns that the host rounds; host and process agree there at whole numbers only."""
+        return ()
 
     @abstractmethod
     def along(self, line: Line) -> Marginals:

@@ -1,5 +1,6 @@
 """Marginals of posteriors with stationary kernels at the nodes of lines, and their pull-back (MATH 4.2, 4.3)."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, final
 
@@ -16,13 +17,20 @@ from gplens.processes.process import Marginals
 if TYPE_CHECKING:
     from gplens.processes.radial_posteriors import RadialPosteriors
 
+CHUNK = 2**15
+"""Numbers of a tensor to which several operations are applied one after the other, before the next part of it: a few
+such parts (256 kB each) fit into the second-level cache. Recipe: benchmarks/blocks.py"""
+
+Part = tuple[slice, slice]
+"""Some latent functions at all lines, or one of them at some lines: contiguous in (c, b, q, n)."""
+
 
 class Fitted(NamedTuple):
     """What the data contribute at the nodes of a line."""
 
-    by_slope: Float[Tensor, "c b p n"]
-    """dk/dr2 beta at all nodes, followed by dk/dr2 A k, up to the constant of the kernel."""
-    sums: Float[Tensor, "c b p"]
+    by_slope: Float[Tensor, "c b q n"]
+    """dk/dr2 A k, up to the constant of the kernel."""
+    sums: Float[Tensor, "c b q"]
     """The same, summed over the support points."""
     form: Float[Tensor, "c b q"]
     """k'Ak."""
@@ -36,39 +44,59 @@ class RadialMarginals(Marginals):
         self, posteriors: "RadialPosteriors", line: Line, u: Float[Tensor, "#b d"], r2: Float[Tensor, "c b 3 n"]
     ) -> None:
         self.posteriors, self.line, self.u, self.shape = posteriors, line, u, (len(r2), *line.t.shape, r2.shape[3])
+        self.by_beta, self.slope_by_beta = (line.d.new_empty(self.shape[:3]) for _ in range(2))
         self.jet = self._evaluated(r2)
 
+    def _parts(self, size: int) -> Iterator[Part]:
+        """Parts of at most so many numbers, or one line, of tensors (c, b, q, n)."""
+        c, b, q, n = self.shape
+        latents, lines = max(1, size // max(1, b * q * n)), max(1, size // max(1, q * n))
+        for latent in range(0, c, latents):
+            for first in range(0, b, b if latents > 1 else lines) if b else ():
+                last = b if latents > 1 else first + lines
+                yield slice(latent, latent + latents), slice(first, last)
+
     def _evaluated(self, coefficients: Float[Tensor, "c b 3 n"]) -> ProfileJet:
-        """k and dk/dr2, (c, b, q, n)."""
+        """k and dk/dr2, (c, b, q, n), and their products with beta."""
         them, line, t = self.posteriors, self.line, self.line.t
         powers = torch.stack([torch.ones_like(t), 2 * t, t.square()], dim=2)
-        r2 = torch.matmul(powers, coefficients, out=line.empty(*self.shape))  # (4.3)
-        if not them.kernel.smooth:
-            r2.clamp_(min=0)  # a sum of squares, whose rounding errors have no root
-        return them.kernel.jet(r2, them.log_variance, (line.empty_like(r2), line.empty_like(r2)))
+        out = line.empty(*self.shape), line.empty(*self.shape)
+        constant, shared = 1.0, False
+        for latents, lines in self._parts(CHUNK):
+            r2 = torch.matmul(powers[lines], coefficients[latents, lines])  # (4.3)
+            if not them.kernel.smooth:
+                r2.clamp_(min=0)  # a sum of squares, whose rounding errors have no root
+            places = out[0][latents, lines], out[1][latents, lines]
+            jet = them.kernel.jet(r2, them.log_variance[latents], places)
+            constant, shared = jet.constant, jet.slope is jet.profile
+            for values, sums in ((jet.profile, self.by_beta), (jet.slope, self.slope_by_beta)):
+                sums[latents, lines] = torch.bmm(values.flatten(1, 2), them.beta[latents, :, None]).view_as(
+                    values[..., 0]
+                )
+        return ProfileJet(out[0], out[0] if shared else out[1], constant)
 
     @cached_property
     def fitted(self) -> Fitted:
         """Products with A k, which comes through F where products with A itself would lose digits."""
-        them, k, slope, (c, b, q, n) = self.posteriors, self.jet.profile, self.jet.slope, self.shape
-        by_slope = self.line.empty(c, b, 2 * q, n)
-        of_beta, of_A_k = by_slope.split(q, dim=2)
-        if them.A is None:
-            products = [quadratic.product(k_c) for quadratic, k_c in zip(them.quadratics, k, strict=True)]
-            A_k, form = (
-                torch.stack(parts)[:, :, 0] for parts in zip(*((p.A_k, p.form) for p in products), strict=True)
-            )
-        else:
-            flat = k.flatten(1, 2)
-            A_k = torch.bmm(flat, them.A, out=self.line.empty_like(flat)).view_as(k)
-            form = torch.mul(A_k, k, out=of_beta).sum(3)
-        torch.mul(slope, them.beta[:, None, None], out=of_beta)
-        torch.mul(slope, A_k, out=of_A_k)
-        return Fitted(by_slope, by_slope.sum(3), form)
+        them, (k, slope, _) = self.posteriors, self.jet
+        by_slope = self.line.empty(*self.shape)
+        sums = k.new_empty(self.shape[:3])
+        form = sums if slope is k and them.A is not None else torch.empty_like(sums)
+        for latents, lines in self._parts(max(CHUNK, 2 * self.shape[3] ** 2)):  # a product with A reads all of A
+            k_part, A_k = k[latents, lines], by_slope[latents, lines]
+            if them.A is None:
+                for i, quadratic in enumerate(them.quadratics[latents]):
+                    product = quadratic.product(k_part[i])
+                    A_k[i], form[latents, lines][i] = product.A_k[:, 0], product.form[:, 0]
+            else:
+                torch.bmm(k_part.flatten(1, 2), them.A[latents], out=A_k.view(len(A_k), -1, A_k.shape[3]))
+                if form is not sums:
+                    form[latents, lines] = torch.linalg.vecdot(A_k, k_part)
+            torch.sum(A_k.mul_(slope[latents, lines]), 3, out=sums[latents, lines])
+        return Fitted(by_slope, sums, form)
 
     def means(self) -> Float[Tensor, "b c q"]:
-        fitted = self.jet.profile @ self.posteriors.beta[:, None, :, None]
-        return (fitted[..., 0] + self.posteriors.mean[:, None, None]).transpose(0, 1)  # (1.1)
+        return (self.by_beta + self.posteriors.mean[:, None, None]).transpose(0, 1)  # (1.1)
 
     def variances(self) -> Float[Tensor, "b c q"]:
         them = self.posteriors
@@ -80,13 +108,12 @@ class RadialMarginals(Marginals):
         """W = wm beta - 2 wv A k  (4.2), summed over the nodes before any product with features  (4.3)."""
         them, t, slope, factor = self.posteriors, self.line.t, self.jet.slope, -2 * self.jet.constant
         U = factor * wm.permute(2, 0, 1, 3)
-        if wv is None:
-            W = (U @ slope) * them.beta[:, None, None]
-            sums = (slope @ them.beta[:, None, :, None])[..., 0]
-        else:
-            U = torch.cat([U, (-2 * factor) * wv.permute(2, 0, 1, 3)], dim=3)
-            W, sums, t = U @ self.fitted.by_slope, self.fitted.sums, torch.cat([t, t], dim=1)
-        moment = U @ (t * sums)[..., None]
+        W = (U @ slope).mul_(them.beta[:, None, None])
+        moment = U @ (t * self.slope_by_beta)[..., None]
+        if wv is not None:
+            U = (-2 * factor) * wv.permute(2, 0, 1, 3)
+            W += U @ self.fitted.by_slope
+            moment += U @ (t * self.fitted.sums)[..., None]
         at_baseline, moved = -W.sum(3).permute(1, 2, 0), -moment[..., 0].permute(1, 2, 0)
         W = W.permute(1, 2, 0, 3).flatten(2)
         moved_form = Form(by_row=((moved, them.rho, self.line.d),))

@@ -12,7 +12,7 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
 from gplens.processes.posterior import Posterior
-from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.process import Blocks, Marginals, Process, Sources
 from gplens.processes.radial_posteriors import RadialPosteriors
 
 
@@ -52,6 +52,14 @@ class Stack(Process):
     @property
     def smooth(self) -> bool:
         return all(part.smooth for part in self.parts)
+
+    @property
+    def categories(self) -> Blocks:
+        return tuple(block for part in self.parts for block in part.categories)
+
+    @property
+    def rounded(self) -> tuple[int, ...]:
+        return tuple(column for part in self.parts for column in part.rounded)
 
     def kinks(self, line: Line) -> Float[Tensor, "b k"]:
         return torch.cat([part.kinks(line) for part in self.parts], dim=1)

@@ -12,7 +12,9 @@ from gplens.lines.between import Between
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.lines.pull_back import Form
-from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.category_blocks import blocks_behind
+from gplens.processes.process import Blocks, Marginals, Process, Sources
+from gplens.processes.wrapping import Wrapping
 
 
 @final
@@ -74,7 +76,7 @@ class AffineMap:
 
 
 @final
-class Transformed(Process):
+class Transformed(Wrapping):
     """f(x') with x' = x W + offset. A straight line stays straight, and  d_k = sum_j W_kj d_j'  (1.10).
 
     `base` is f; W has a row for each feature of x, W and offset a column for each one of x'. Other shapes are refused.
@@ -111,42 +113,24 @@ class Transformed(Process):
         return self.map(self.W.new_zeros(1, self.features))[0]
 
     @property
-    def latents(self) -> int:
-        return self.base.latents
-
-    @property
     def features(self) -> int:
         return self.W.shape[0]
 
     @property
-    def autograd(self) -> bool:
-        return self.base.autograd
+    def categories(self) -> Blocks:
+        return *self.map.blocks, *blocks_behind(self.base.categories, self.W != 0)
 
     @property
-    def smooth(self) -> bool:
-        return self.base.smooth
-
-    def kinks(self, line: Line) -> Float[Tensor, "b k"]:
-        return self.base.kinks(self._line(line))
-
-    @property
-    def cuts(self) -> int:
-        return self.base.cuts
-
-    @property
-    def width(self) -> int:
-        return self.base.width
+    def rounded(self) -> tuple[int, ...]:
+        return self.map.rounded
 
     def along(self, line: Line) -> "TransformedMarginals":
-        return TransformedMarginals(self.base.along(self._line(line)), self.W)
-
-    def length(self, line: Line) -> Float[Tensor, " b"]:
-        return self.base.length(self._line(line))
+        return TransformedMarginals(self.base.along(self.inner(line)), self.W)
 
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         """The chain rule for every derivative. A single raw feature needs all features of the base."""
-        base_left = self._line(left)
-        inner, W = self.base.pairs(base_left, base_left if right is left else self._line(right), latent), self.W
+        base_left = self.inner(left)
+        inner, W = self.base.pairs(base_left, base_left if right is left else self.inner(right), latent), self.W
 
         def gradient_sum(H: Float[Tensor, "b q p"], full: bool) -> Float[Tensor, "b d *d"]:
             half = W @ inner.gradient_sum(H, True)
@@ -161,11 +145,11 @@ class Transformed(Process):
         return Pairs(marginals, right_marginals, inner.c, c_k, c_l, gradient_sum, gradients)
 
     def split_pairs(self, line: Line, latent: int) -> SplitPairs:
-        inner, W = self.base.split_pairs(self._line(line), latent), self.W
+        inner, W = self.base.split_pairs(self.inner(line), latent), self.W
 
         def prior(left: Line, right: Line) -> Between:
-            base_left = self._line(left)
-            return inner.prior(base_left, base_left if right is left else self._line(right)).pulled_back(W)
+            base_left = self.inner(left)
+            return inner.prior(base_left, base_left if right is left else self.inner(right)).pulled_back(W)
 
         return inner.pulled_back(W, prior)
 
@@ -177,7 +161,7 @@ class Transformed(Process):
         inner = self.base.sources()
         return None if inner is None else replace(inner, process=Transformed.through(inner.process, self.map))
 
-    def _line(self, line: Line) -> Line:
+    def inner(self, line: Line) -> Line:
         columns = [column for block in self.map.blocks for column in block]
         if columns and bool((line.d[:, columns] != 0).any()):
             raise ValueError(

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from gplens.explanation.spread import Spread
 from gplens.paths.attribute import attribute, rows_of_a_block
-from gplens.paths.attribution import Attribution
 from gplens.paths.averaging import Background
+from gplens.paths.blocks import Attribution
 from gplens.paths.integrand import Integral, Question, Rule
 from gplens.paths.prior_part import Integrate
 from gplens.paths.sampling import attribute_by_sampling
@@ -65,10 +65,20 @@ class Work:
         """The function that computes attributions: by quadrature, or with draws too."""
         return attribute if self.question.expectation.replicates is None else attribute_by_sampling
 
+    def portions(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> int:
+        """The number of portions in which the inputs are computed."""
+        return 1 if len(x) == 1 else -(-len(x) // self._rows(baselines.shape[1]))
+
     def run(
-        self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], advance: Callable[[int], None]
+        self,
+        x: Float[Tensor, "b d"],
+        baselines: Float[Tensor, "#b s d"],
+        advance: Callable[[int], None] | None,
     ) -> Portion:
-        """Compute all inputs. After a KeyboardInterrupt, return the finished portions, if there are any."""
+        """Compute all inputs, and call `advance` with the number of inputs of each finished portion.
+
+        After a KeyboardInterrupt, return the finished portions, if there are any.
+        """
         if len(x) == 1:
             return self._portion(x, baselines, 0)
         size, whole, done = self._rows(baselines.shape[1]), None, 0
@@ -79,7 +89,8 @@ class Work:
                 count = len(part.attribution.end)
                 whole = part if count == len(x) else _written(whole, part, done, len(x))
                 done += count
-                advance(count)
+                if advance is not None:
+                    advance(count)
         except KeyboardInterrupt as interrupt:
             if whole is None or done == 0:
                 raise
