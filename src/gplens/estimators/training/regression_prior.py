@@ -44,5 +44,6 @@ def limits(at: Hyperparameters, structure: Structure, quiet: float) -> Bounds:
     bounds = box(at, structure, quiet)
     ends = np.cumsum([0, *(tensor.numel() for tensor in at.tensors().values())])
     place = list(at.tensors()).index("log_outputscale")
-    bounds.ub[ends[place] : ends[place + 1]] = log(LARGEST)
-    return bounds
+    upper = np.array(bounds.ub)  # a copy: scipy's own arrays may share their memory
+    upper[ends[place] : ends[place + 1]] = log(LARGEST)
+    return Bounds(bounds.lb, upper)
