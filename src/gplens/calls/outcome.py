@@ -24,7 +24,7 @@ from gplens.explanation.support_of_paths import support_of_paths
 from gplens.explanation.support_warning import warn_of_low_support
 from gplens.likelihood import Likelihood
 from gplens.paths.averaging import Background
-from gplens.paths.blocks import Attribution
+from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
 from gplens.targets import Response, Target
 from gplens.uncertainty.across_rows import draw_across_rows

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from gplens.kernels.kernel import Kernel, check_features
 from gplens.lines.between import Between
+from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line, Section, constant_section
-from gplens.lines.quadratic import Quadratic
 from gplens.lines.radial import Points, Profile, Radial, Support
 from gplens.lines.shapes import Batch
 
