@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, final
 
 import torch
@@ -91,10 +92,16 @@ class Support:
     """
 
     Z: Float[Tensor, "n d"]
-    points: Points | None = None
-    """The scaled points of a stationary kernel."""
+    scale: Float[Tensor, " #d"] | None = None
+    """The lengthscales of a stationary kernel."""
     parts: "tuple[Support, ...]" = ()
     """The prepared points of the parts of a composite kernel."""
+
+    @cached_property
+    def points(self) -> Points:
+        """The scaled points of a stationary kernel, computed on first use."""
+        assert self.scale is not None
+        return Points.of(self.Z, self.scale)
 
 
 @final

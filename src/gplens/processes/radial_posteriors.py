@@ -13,7 +13,7 @@ from gplens.kernels.kernel import Scale
 from gplens.kernels.stationary import Stationary
 from gplens.lines.forms import Form, Quadratic
 from gplens.lines.line import Line
-from gplens.lines.radial import FAR, ProfileJet, is_wide
+from gplens.lines.radial import FAR, ProfileJet
 from gplens.means import ConstantMean
 from gplens.processes.process import Marginals, without_rounding
 
@@ -65,7 +65,8 @@ class RadialPosteriors:
         rho = torch.stack([k.lengthscale.to(centre.dtype).expand_as(centre) ** -2 for k in kernels if k is not None])
         z = torch.stack([posterior.Z - centre for posterior in posteriors])
         R = z * rho[:, None]
-        if is_wide((z * R).sum(2)):
+        norm2 = (z * R).sum(2)
+        if norm2.numel() and float(norm2.max()) > FAR**2:
             return None
 
         def each(numbers: list[float]) -> Float[Tensor, " c"]:
@@ -76,7 +77,7 @@ class RadialPosteriors:
             centre,
             rho,
             R.flatten(0, 1),
-            (z * R).sum(2),
+            norm2,
             each([_variance(posterior) for posterior in posteriors]),
             torch.cat([posterior.beta for posterior in posteriors]),
             each(
