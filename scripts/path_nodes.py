@@ -15,7 +15,7 @@ import torch
 from stated_errors import ROWS, random_case
 from torch import Tensor
 
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.lines.line import Line, Scratch
 from gplens.links import Exp
 from gplens.paths.gradient import PathGradient

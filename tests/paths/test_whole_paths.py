@@ -10,7 +10,7 @@ from torch import Tensor
 from conformance.zoo import generator, normal
 from gplens import Posterior, Stack, explain
 from gplens.baselines import Rows
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.kernels import RBF, Matern52
 from gplens.likelihood import Likelihood
 from gplens.lines.forms import Form

@@ -10,7 +10,7 @@ from gplens.lines.line import Line, Scratch
 from gplens.paths.averaging import Background, averaged
 from gplens.paths.blocks import balanced, in_order
 from gplens.paths.gradient import PathGradient
-from gplens.paths.integrals import Attribution, empty_like, tensors_of, written_in_place
+from gplens.paths.integrals import Attribution, empty_like, written_in_place
 from gplens.paths.integrand import Question, Rule, Targets, targets_on
 from gplens.paths.share_gradient import ShareGradient
 from gplens.paths.switching import SwitchingGradient
@@ -114,6 +114,6 @@ def _merged(question: Question, rule: Rule, x: Tensor, x0: Tensor, chosen: Tenso
     """Integrate the paths that change categories and the other ones, which are straight lines, separately."""
     first, second = (_integrated(question, rule, x[rows], x0[rows], scratch) for rows in (chosen, ~chosen))
     whole = empty_like(first, len(x))
-    for target, *parts in zip(tensors_of(whole), tensors_of(first), tensors_of(second), strict=True):
-        target[chosen], target[~chosen] = parts
+    for name, target in whole.tensors().items():
+        target[chosen], target[~chosen] = first.tensors()[name], second.tensors()[name]
     return whole

@@ -1,7 +1,7 @@
 """Integrals over paths with their estimated errors, attributions, and the errors that are allowed (MATH 4.1, 4.8)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -81,6 +81,19 @@ class Attribution:
     background_std: Float[Tensor, "b o g"] | None = None
     """The standard deviation of the values over the rows of a background (4.12); None for a single baseline."""
 
+    @staticmethod
+    def of(tensors: Mapping[str, Tensor]) -> "Attribution":
+        """The attribution with these `tensors()`."""
+        error, converged, estimate = (tensors.get(name) for name in ("error", "converged", "estimate"))
+        integral = Integral(tensors["values"], error, tensors["nodes"], converged, estimate)
+        others = (tensors.get(name) for name in ("standard_error", "background_std"))
+        return Attribution(integral, tensors["start"], tensors["end"], *others)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors of the attribution and its integral, by name."""
+        parts = {**vars(self.integral), **vars(self)}
+        return {name: part for name, part in parts.items() if isinstance(part, Tensor)}
+
     @property
     def gap(self) -> Float[Tensor, "b o"]:
         """sum_k IG_k - (T(x) - T(x0))  (4.4)."""
@@ -140,8 +153,8 @@ def written_in_place(blocks: Iterator[Attribution], rows: int) -> Attribution:
     whole, done = None, 0
     for block in blocks:
         whole, size = whole or empty_like(block, rows), block.end.shape[0]
-        for target, tensor in zip(tensors_of(whole), tensors_of(block), strict=True):
-            target[done : done + size] = tensor
+        for name, tensor in whole.tensors().items():
+            tensor[done : done + size] = block.tensors()[name]
         done += size
     assert whole is not None
     return whole
@@ -149,20 +162,4 @@ def written_in_place(blocks: Iterator[Attribution], rows: int) -> Attribution:
 
 def empty_like(block: Attribution, rows: int) -> Attribution:
     """An empty result for `rows` rows."""
-
-    def room(tensor: Tensor) -> Tensor:
-        return tensor.new_empty(rows, *tensor.shape[1:])
-
-    integral = block.integral
-    parts = integral.error, integral.converged, integral.estimate
-    error, converged, estimate = (None if part is None else room(part) for part in parts)
-    empty = Integral(room(integral.values), error, room(integral.nodes), converged, estimate)
-    std = None if block.background_std is None else room(block.background_std)
-    return Attribution(empty, room(block.start), room(block.end), background_std=std)
-
-
-def tensors_of(attribution: Attribution) -> list[Tensor]:
-    """All tensors of the attribution, in a fixed order."""
-    integral, ends = attribution.integral, (attribution.start, attribution.end, attribution.background_std)
-    parts = integral.values, integral.error, integral.nodes, integral.converged, integral.estimate, *ends
-    return [part for part in parts if part is not None]
+    return Attribution.of({name: part.new_empty(rows, *part.shape[1:]) for name, part in block.tensors().items()})
