@@ -10,7 +10,8 @@ import gplens
 from conformance.zoo import KERNELS, fitted, rows
 from gplens import Likelihood, Stack
 from gplens.baselines import Rows
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
+from gplens.expectations.expectation import ExpectedLink
+from gplens.expectations.variances import LatentVariance, TotalVariance
 from gplens.links import Exp, Identity, Quadrature, Sigmoid
 from gplens.targets import Custom, EpistemicVariance, Exceeds, Latent, PredictiveVariance, Response, Target
 from messages import naming

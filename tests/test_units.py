@@ -186,7 +186,7 @@ def test_outputs_of_very_different_units_do_not_disturb_each_other() -> None:
     (one, x, x0), (two, _, _) = posterior(3), posterior(4)
     scales = (1e-200, 1e200)
     link = [links.Affine(links.Exp(), scale, 0.0) for scale in scales]
-    both = gplens.expectations.elementwise.ExpectedLink(tuple(link))
+    both = gplens.expectations.expectation.ExpectedLink(tuple(link))
     likelihood = gplens.likelihood.Likelihood("two scales", both)
     e = gplens.explain(Stack((one, two)), x, baseline=x0, likelihood=likelihood, uncertainty=Diagonal())
     for i, process in enumerate((one, two)):

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from gplens.expectations.elementwise import ExpectedLink
-from gplens.expectations.expectation import Expectation
+from gplens.expectations.expectation import Expectation, ExpectedLink
 from gplens.expectations.link import Link
 from gplens.processes.process import Marginals
 

@@ -9,9 +9,9 @@ from typing import final
 from torch import Tensor
 
 from gplens.adapters.numbers import as_float
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance
-from gplens.expectations.expectation import Expectation
+from gplens.expectations.expectation import Expectation, ExpectedLink
 from gplens.expectations.hyperparameters import over_hyperparameters
+from gplens.expectations.variances import LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Identity, Link, Quadrature
 from gplens.links.quadrature import name_of

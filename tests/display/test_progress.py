@@ -16,9 +16,9 @@ import gplens
 from conformance.zoo import KERNELS, fitted, rows
 from gplens import Samples
 from gplens.baselines import Rows
+from gplens.calls import outcome
 from gplens.display import progress
 from gplens.links import Exp
-from gplens.uncertainty import portions
 from messages import naming
 
 COUNT = 10
@@ -32,7 +32,7 @@ def explained(**options: Any) -> gplens.Explanation:
 
 def test_portions_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = explained(support=True)
-    monkeypatch.setattr(portions, "ROWS", 3)
+    monkeypatch.setattr(outcome, "ROWS", 3)
     parts = explained(support=True)
     for name, tensor in whole.tensors().items():
         torch.testing.assert_close(parts.tensors()[name], tensor, rtol=1e-9, atol=1e-9)
@@ -44,7 +44,7 @@ def test_portions_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, portion: int) -> None:
     """Ctrl-C in the portion after so many."""
-    calls, attribute = [0], portions.attribute
+    calls, attribute = [0], outcome.attribute
 
     def interrupted(*args: Any) -> Any:
         calls[0] += 1
@@ -52,14 +52,14 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, portion: int) -> None:
             raise KeyboardInterrupt
         return attribute(*args)
 
-    monkeypatch.setattr(portions, "attribute", interrupted)
-    monkeypatch.setattr(portions, "ROWS", 3)
+    monkeypatch.setattr(outcome, "attribute", interrupted)
+    monkeypatch.setattr(outcome, "ROWS", 3)
 
 
 @pytest.mark.parametrize("options", [{}, {"groups": {"two": ["x0", "x1"]}}, {"uncertainty": None}], ids=repr)
 def test_an_interruption_leaves_the_finished_inputs(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     whole = explained(**options)
-    monkeypatch.setattr(portions.Work, "_rows", lambda *_: 3)
+    monkeypatch.setattr(outcome.Work, "_rows", lambda *_: 3)
     stop_after(monkeypatch, 2)
     with pytest.raises(gplens.Interrupted, match=naming(6, COUNT, "sys.last_value.explanation", "X[6:]")) as caught:
         explained(**options)
@@ -96,15 +96,15 @@ SCRIPT = """
 import sys, torch, gplens
 from gplens.kernels import RBF
 from gplens.links import Exp
-from gplens.uncertainty import portions
+from gplens.calls import outcome
 from gplens.display import progress
 progress.DELAY = 0.0
-portions.ROWS = 4
-spread_of = portions.spread_of
+outcome.ROWS = 4
+spread_of = outcome.spread_of
 def told(*args):
     print("portion", flush=True)
     return spread_of(*args)
-portions.spread_of = told
+outcome.spread_of = told
 g = torch.Generator().manual_seed(0)
 Z, y, X = (torch.randn(*shape, generator=g, dtype=torch.float64) for shape in ((20, 3), (20,), (4000, 3)))
 model = gplens.Posterior.exact(RBF(torch.ones(3, dtype=torch.float64)), Z, y, noise=0.1)
@@ -160,7 +160,7 @@ def test_a_bar_on_a_terminal() -> None:
 
 def test_a_bar_if_it_is_asked_for(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "DELAY", 0.0)
-    monkeypatch.setattr(portions, "ROWS", 3)
+    monkeypatch.setattr(outcome, "ROWS", 3)
     explained(progress=True)
     assert "explain" in capsys.readouterr().err
     explained(progress=False)

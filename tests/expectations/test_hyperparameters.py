@@ -8,8 +8,9 @@ import gplens
 from conformance.zoo import generator, normal
 from gplens.adapters.reading import Reading, read_model
 from gplens.baselines import Rows
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
+from gplens.expectations.expectation import ExpectedLink
 from gplens.expectations.hyperparameters import over_hyperparameters
+from gplens.expectations.variances import LatentVariance, TotalVariance
 from gplens.kernels import RBF
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Identity, Link, Quadrature, Softmax, Softplus

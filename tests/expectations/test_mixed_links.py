@@ -5,7 +5,7 @@ import torch
 
 import gplens
 from gplens import links
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 
 X = torch.randn(12, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 BETA = torch.randn(3, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gplens.expectations.elementwise import LatentVariance, Variance
-from gplens.expectations.variances import ConditionalVariance, OutcomeVariance
+from gplens.expectations.variances import ConditionalVariance, LatentVariance, OutcomeVariance, Variance
 from gplens.links import Affine, Exp, Identity, Square
 from gplens.processes.process import Marginals
 from seeds import fresh_seed

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import gplens
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.links import Probit, Quadrature, Square
 from gplens.paths.nested import nested_rule
 from gplens.paths.pieces import SteepPanels

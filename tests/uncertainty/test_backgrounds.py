@@ -7,7 +7,7 @@ from torch import Tensor
 from conformance.zoo import KERNELS, G, fitted, generator, normal, rows
 from gplens import Diagonal, Explanation, Full, Posterior, Samples, Stack, explain
 from gplens.baselines import Rows, Sample
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.expectations.softmax import Softmax
 from gplens.likelihood import Likelihood
 from gplens.links import Exp, Identity, Link, Probit, Sigmoid

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gplens import Diagonal, Full, Posterior, explain
 from gplens.baselines import Rows
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.explanation import Spread
 from gplens.kernels import RBF, ActiveDimensions, Kernel, Matern32, Matern52, RationalQuadratic, Scale, Sum
 from gplens.lines.line import Line

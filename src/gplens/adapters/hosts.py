@@ -1,19 +1,8 @@
-"""The host libraries whose models gplens reads, the modules that read them, and their versions and precisions."""
+"""The host libraries whose models gplens reads: the modules that read them, and their versions."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import singledispatch
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple, final
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from gplens.adapters.encoders import Encoder
-from gplens.adapters.tables import read_table
+from typing import NamedTuple, final
 
 
 class Host(NamedTuple):
@@ -74,50 +63,3 @@ HOSTS = {
 }
 """Hosts by the name of the top-level Python package. A new host is one line here."""
 LIBRARIES = ", ".join(host.package for root, host in HOSTS.items() if root != "gplens")
-
-
-def check_precision(thing: Any) -> None:
-    """Refuse a torch module in a precision without Cholesky decomposition, in which its host cannot predict."""
-    for name, parameter in thing.named_parameters() if isinstance(thing, torch.nn.Module) else ():
-        if parameter.is_floating_point() and parameter.dtype not in (torch.float32, torch.float64):
-            raise ValueError(
-                f"expected parameters in float32 or float64, got {name} of {type(thing).__name__} in "
-                f"{parameter.dtype}, in which its library cannot predict; call model.float()."
-            )
-
-
-@contextmanager
-def importing_host(thing: Any) -> Iterator[type | None]:
-    """Import the adapter of an object's library; raise an error if its version lacks what the adapter reads."""
-    if isinstance(thing, type):
-        raise TypeError(f"expected a fitted instance, got the class {thing.__name__}; create and fit one.")
-    roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
-    host = next((HOSTS[root] for root in sorted(roots, key="gplens".__ne__) if root in HOSTS), None)  # gplens first
-    try:
-        yield None if host is None else getattr(import_module(host.adapter), "FAMILY", None)
-    except (ImportError, AttributeError) as cause:
-        error = cause if host is None else host.explained(cause)
-        if error is cause:
-            raise
-        raise error from cause
-
-
-def encoder_of(model: object) -> Encoder | None:
-    """The encoder of a model, whose host is imported first; None for a model of plain numbers."""
-    with importing_host(model):
-        return read_encoder(model)
-
-
-@singledispatch
-def read_encoder(model: object) -> Encoder | None:
-    """The attribute `encoder` of a model, if it has one; adapters register other types here."""
-    encoder = getattr(model, "encoder", None)
-    return encoder if isinstance(encoder, Encoder) else None
-
-
-def read_points(model: object, points: Any) -> Float[Tensor, "k e"] | None:
-    """Inputs of a model, from rows of a table, or from a tensor of rows that are encoded already."""
-    encoder = None if isinstance(points, Tensor) else encoder_of(model)
-    if points is None:
-        return None
-    return read_table(points, "points").values if encoder is None else encoder.read(points, "points")[0].values

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.encoders import Encoder
-from gplens.adapters.hosts import encoder_of
+from gplens.adapters.reading import encoder_of
 from gplens.adapters.tables import Table, read_table
 from gplens.baselines import Baseline, as_baseline
 from gplens.explanation.declared_categories import Categories, category_texts, declared_blocks, with_blocks

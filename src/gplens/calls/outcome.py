@@ -1,36 +1,171 @@
-"""The computations of a call, and the Explanation that their results become in the columns of the user's table."""
+"""The computations of a call, in portions of rows: attributions, error bars, support, channels."""
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.labels import Labels
 from gplens.calls.given_table import Given
-from gplens.calls.live_model import LiveModel
-from gplens.calls.posed import Posed
+from gplens.calls.posed import LiveModel, Posed
 from gplens.display.progress import showing
 from gplens.explanation.channels import Channels
 from gplens.explanation.channels_of_paths import channels_of_paths
-from gplens.explanation.declared_categories import with_names_of_categories, with_switched_columns
-from gplens.explanation.original_columns import in_columns
-from gplens.explanation.provenance import VERSION, Provenance
-from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
 from gplens.explanation.support import Support
 from gplens.explanation.support_of_paths import support_of_paths
-from gplens.explanation.support_warning import warn_of_low_support
-from gplens.likelihood import Likelihood
+from gplens.explanation.support_warning import LOW, warn_of_low_support
+from gplens.paths.attribute import attribute, rows_of_a_block
 from gplens.paths.averaging import Background
-from gplens.paths.blocks import Attribution
+from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
-from gplens.targets import Response, Target
+from gplens.paths.prior_part import Integrate
+from gplens.paths.sampling import attribute_by_sampling
+from gplens.processes.prior_variances import support_at_places
 from gplens.uncertainty.across_rows import draw_across_rows
-from gplens.uncertainty.portions import Portion, Work
+from gplens.uncertainty.answers import spread_of
+from gplens.uncertainty.backgrounds import spread_over_background
+from gplens.uncertainty.requests import Samples, Uncertainty
+from gplens.uncertainty.share_coordinates import ShareCoordinates
+from gplens.uncertainty.sums import NEXT_ROW, spread_of_sums
+from gplens.uncertainty.switch_spreads import spread_of_switches
 
 Points = tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]
+BLOCKS = 8
+"""The number of blocks of a portion, which share their scratch memory."""
+ROWS = 32
+"""The most rows of a portion with error bars, which take milliseconds a row."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Portion:
+    """The results of the first `done` inputs; the other rows of the tensors are NaN or zero."""
+
+    attribution: Attribution
+    spread: Spread | None
+    done: int
+    interrupt: KeyboardInterrupt | None = None
+    """The interrupt that ended the work early; None if it is complete."""
+
+    @property
+    def finished(self) -> Attribution:
+        """The attributions of the finished inputs."""
+        if self.done == len(self.attribution.end):
+            return self.attribution
+        return Attribution.of({name: part[: self.done] for name, part in self.attribution.tensors().items()})
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Work:
+    """The question, the rule and the request for every input."""
+
+    question: Question
+    rule: Rule
+    request: Uncertainty | None
+    sets: Sequence[Sequence[int]] | None
+    """Sets of features whose attributions are added up before their spread is computed; None for single features."""
+    background: Background = Background()
+
+    @property
+    def integrate(self) -> Integrate:
+        """The function that computes attributions: by quadrature, or with draws too."""
+        return attribute if self.question.expectation.replicates is None else attribute_by_sampling
+
+    def portions(self, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"]) -> int:
+        """The number of portions in which the inputs are computed."""
+        return 1 if len(x) == 1 else -(-len(x) // self._rows(baselines.shape[1]))
+
+    def run(
+        self,
+        x: Float[Tensor, "b d"],
+        baselines: Float[Tensor, "#b s d"],
+        advance: Callable[[int], None] | None,
+    ) -> Portion:
+        """Compute all inputs, and call `advance` with the number of inputs of each finished portion.
+
+        After a KeyboardInterrupt, return the finished portions, if there are any.
+        """
+        if len(x) == 1:
+            return self._portion(x, baselines, 0)
+        size, whole, done = self._rows(baselines.shape[1]), None, 0
+        try:
+            while done < len(x) or whole is None:
+                rows = slice(done, done + size)
+                part = self._portion(x[rows], baselines if len(baselines) == 1 else baselines[rows], done)
+                count = len(part.attribution.end)
+                whole = part if count == len(x) else _written(whole, part, done, len(x))
+                done += count
+                if advance is not None:
+                    advance(count)
+        except KeyboardInterrupt as interrupt:
+            if whole is None or done == 0:
+                raise
+            return replace(whole, done=done, interrupt=interrupt)
+        return replace(whole, done=done)
+
+    def _rows(self, baselines: int) -> int:
+        block = rows_of_a_block(self.question, baselines)
+        return BLOCKS * block if self.request is None else min(BLOCKS * block, ROWS)
+
+    def _portion(self, x: Float[Tensor, "p d"], baselines: Float[Tensor, "#p s d"], before: int) -> Portion:
+        attribution = self.integrate(self.question, self.rule, x, baselines, self.background)
+        request, spread = self.request, None
+        if request is not None:
+            if isinstance(request, Samples) and before:
+                request = replace(request, seed=request.seed + NEXT_ROW * before)
+            spread = self._spread(request, x, baselines, attribution.integral.values)
+        return Portion(attribution, spread, len(x))
+
+    def _spread(
+        self,
+        request: Uncertainty,
+        x: Float[Tensor, "p d"],
+        baselines: Float[Tensor, "#p s d"],
+        values: Float[Tensor, "p o d"],
+    ) -> Spread:
+        """The spread of the attributions, or of their sums over sets of features."""
+        at = ShareCoordinates.of(self.question, self.sets)
+        x, baselines, values = at.points(x), at.points(baselines), at.values(values)
+        background = replace(self.background, sets=at.sets)
+        if at.question.switches is not None:
+            return spread_of_switches(at.question, request, x, baselines, values, background)
+        if baselines.shape[1] > 1:
+            return spread_over_background(at.question, request, x, baselines, values, background)
+        asked = (at.question, request, x, baselines[:, 0], values)
+        return spread_of(*asked) if at.sets is None else spread_of_sums(*asked, at.sets)
+
+
+def _written(whole: Portion | None, part: Portion, before: int, rows: int) -> Portion:
+    """Write the results of a portion into their place in the results of all rows."""
+    if whole is None:
+        spread = None if part.spread is None else replace(part.spread, **_room(part.spread.tensors(), rows))
+        whole = Portion(Attribution.of(_room(part.attribution.tensors(), rows)), spread, 0)
+    _write(whole.attribution.tensors(), part.attribution.tensors(), before)
+    if whole.spread is None or part.spread is None:
+        return whole
+    lost = whole.spread.tensors().keys() - part.spread.tensors().keys()  # float64 does not hold these covariances
+    whole = replace(whole, spread=replace(whole.spread, **dict.fromkeys(lost)))
+    assert whole.spread is not None
+    _write(whole.spread.tensors(), part.spread.tensors(), before)
+    return whole
+
+
+def _room(tensors: dict[str, Tensor], rows: int) -> dict[str, Tensor]:
+    """Tensors for all rows."""
+    return {
+        name: part.new_full((rows, *part.shape[1:]), torch.nan if part.is_floating_point() else 0)
+        for name, part in tensors.items()
+    }
+
+
+def _write(whole: dict[str, Tensor], part: dict[str, Tensor], before: int) -> None:
+    for name, tensor in whole.items():
+        tensor[before : before + len(part[name])] = part[name]
 
 
 @final
@@ -61,7 +196,9 @@ class Outcome:
                 trust = _support(posed, work, at, answer.finished)
             elif support is None and live.reading.acquisition is None:
                 known = live.compared_at if posed.question.process is live.reading.process else None
-                warn_of_low_support(posed.question.process, *_with_own_categories(posed.question, at), known)
+                places = support_at_places(posed.question.process, *_with_own_categories(posed.question, at), known)
+                if places is not None and bool((places < LOW).any()):
+                    warn_of_low_support(places)
             if posed.channels and answer.interrupt is None:
                 values = answer.attribution.integral.values
                 channels = channels_of_paths(posed.question, rule, *at, work.background, values)
@@ -101,86 +238,3 @@ def _with_own_categories(question: Question, at: Points) -> Points:
     """The same paths with the categories of each input kept constant."""
     X, baselines = at
     return X, baselines if question.switches is None else question.switches.held(baselines, X[:, None])
-
-
-def assembled(outcome: Outcome, posed: Posed, live: LiveModel, given: Given, target: Target, rule: Rule) -> Explanation:
-    """The Explanation of the finished inputs, in the columns of the table, summed over groups."""
-    explanation = _of_inputs(outcome, posed, given, _provenance(posed, live, given, target, rule))
-    spread, over_background = outcome.spread, outcome.answer.attribution.background_std
-    if posed.output_names is None:
-        spread = None if spread is None else spread.squeezed()
-        over_background = None if over_background is None else over_background[:, 0]
-    if posed.sets is None:
-        explanation = replace(explanation, spread=spread)
-    if given.encoder is not None and given.original is not None:
-        every_baseline = given.baselines.flatten(0, 1)
-        explanation = in_columns(explanation, given.encoder, given.names, given.original, every_baseline)
-    if posed.question.switches is not None:
-        explanation = with_switched_columns(explanation, given.columns_of(posed.question.switches.places))
-    explanation = explanation if given.groups is None else explanation.group(given.groups)
-    if given.encoder is None and given.categories is not None:
-        rows = given.baselines[0] if explanation.background else given.baselines[:, 0].expand(given.X.shape)
-        explanation = with_names_of_categories(explanation, given.names, given.categories, given.X, rows)
-    explanation = replace(explanation, background_std=over_background)
-    if posed.sets is not None:
-        explanation = replace(explanation, spread=spread)
-    done = outcome.answer.done
-    return explanation if done == len(given.X) else explanation[:done]
-
-
-def _of_inputs(outcome: Outcome, posed: Posed, given: Given, provenance: Provenance) -> Explanation:
-    """The attributions of the inputs of the model, without an axis of outputs if there is only one."""
-    attribution, trust, channels = outcome.answer.attribution, outcome.support, outcome.channels
-    single = posed.output_names is None
-
-    def shaped(tensor: Tensor) -> Tensor:
-        return tensor[:, 0] if single else tensor
-
-    integral, floor = attribution.integral, posed.question.expectation.floor  # the error of the target itself
-    error = None if integral.error is None else shaped(integral.error)
-    background = given.baseline.background
-    return Explanation(
-        values=shaped(integral.values),
-        prediction=shaped(attribution.end),
-        baseline_prediction=shaped(attribution.start),
-        gap=shaped(attribution.gap),
-        error=None if error is None else error + floor if floor else error,
-        nodes=integral.nodes,
-        converged=integral.converged,
-        inputs=given.X,
-        baseline=given.baselines[0] if background else given.baselines[:, 0].expand(given.X.shape),
-        feature_names=given.inputs,
-        output_names=posed.output_names,
-        provenance=provenance,
-        background=background,
-        baseline_weights=given.baseline.weights,
-        standard_error=None if attribution.standard_error is None else shaped(attribution.standard_error),
-        frame_backend=given.table.backend,
-        labels=Labels(given.table.row_names),
-        support=trust.squeezed() if single and trust is not None else trust,
-        channels=channels.squeezed() if single and channels is not None else channels,
-    )
-
-
-def _provenance(posed: Posed, live: LiveModel, given: Given, target: Target, rule: Rule) -> Provenance:
-    reading, likelihood = live.reading, live.likelihood
-    return Provenance(
-        model=reading.model,
-        likelihood=None if likelihood is None else likelihood.name,
-        target=reading.acquisition or repr(target),
-        baseline=repr(given.baseline),
-        rule=repr(rule),
-        tolerance=posed.question.tolerance,
-        gradients="autograd" if reading.process.autograd else "closed form",
-        notes=reading.notes,
-        version=VERSION,
-        output=_single_output(likelihood, target),
-        remark=reading.remark,
-        acquisition=reading.acquisition is not None,
-    )
-
-
-def _single_output(likelihood: Likelihood | None, target: Target) -> str | None:
-    """The name that the likelihood gives to a single output; None if it gives none."""
-    outputs = None if likelihood is None or not isinstance(target, Response) else likelihood.outputs
-    return outputs[0] if outputs is not None and len(outputs) == 1 else None

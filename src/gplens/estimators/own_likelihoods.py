@@ -12,7 +12,7 @@ from torch.distributions import Bernoulli, NegativeBinomial, Normal, Poisson
 
 from gplens.adapters.gpytorch.likelihoods import tail_of
 from gplens.adapters.reading import read_likelihood
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.likelihood import Likelihood as Observed
 from gplens.links import Affine, Square
 

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.elementwise import Elementwise, Variance
-from gplens.expectations.expectation import Expectation, HyperparameterDraws, Jet
+from gplens.expectations.expectation import Elementwise, Expectation, HyperparameterDraws, Jet
+from gplens.expectations.variances import Variance
 from gplens.processes.process import Marginals, Process
 
 

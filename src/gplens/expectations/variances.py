@@ -1,5 +1,6 @@
-"""Variances without cancellation, for linear functions of f and for exponentials (MATH 2)."""
+"""Variances of latent functions and outcomes; those of linear and exponential ones do not cancel (MATH 2)."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -7,9 +8,73 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.elementwise import Partials, Variance, selected
+from gplens.expectations.expectation import (
+    Elementwise,
+    ExpectedLink,
+    Partials,
+    moments_of,
+    resolution_of,
+    selected,
+)
 from gplens.expectations.link import Link
 from gplens.processes.process import Marginals
+
+
+class Variance(Elementwise):
+    """A variance of each output, and the mean that it is taken around; mixtures add the spread of the means  (2.16)."""
+
+    @abstractmethod
+    def mean_partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        """psi, psi_m and psi_v of the mean."""
+
+
+@final
+@dataclass(frozen=True)
+class LatentVariance(Variance):
+    """psi = v + noise, with a noise for each output, or one for all."""
+
+    noise: tuple[float, ...] = (0.0,)
+
+    def select(self, outputs: tuple[int, ...]) -> "LatentVariance":
+        return LatentVariance(selected(self.noise, outputs))
+
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        v = marginals.v[:, list(outputs)]
+        noise = v.new_tensor([self.noise[c if len(self.noise) > 1 else 0] for c in outputs])[:, None]
+        return v + noise, torch.zeros_like(v), torch.ones_like(v)
+
+    def mean_partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        m = marginals.m[:, list(outputs)]
+        return m, torch.ones_like(m), None
+
+
+@final
+@dataclass(frozen=True)
+class TotalVariance(Variance):
+    """psi = E Var[y|f] + Var E[y|f] = E second(f) - (E g(f))^2, where second(f) = E[y^2|f]  (2.10)."""
+
+    mean: tuple[Link, ...]
+    second: tuple[Link, ...]
+
+    def select(self, outputs: tuple[int, ...]) -> "TotalVariance":
+        return TotalVariance(selected(self.mean, outputs), selected(self.second, outputs))
+
+    def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"]:
+        m, v = marginals.m, marginals.v
+        return torch.minimum(resolution_of(self.mean, m, v), resolution_of(self.second, m, v))
+
+    def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        """psi_m = E second' - 2 E g E g',  psi_v = 1/2 E second'' - E g E g''."""
+        m, v = (tensor[:, list(outputs)] for tensor in (marginals.m, marginals.v))
+        g, h = moments_of(self.mean, m, v, outputs), moments_of(self.second, m, v, outputs)
+        return (
+            h.value - g.value**2,
+            h.slope - 2 * g.value * g.slope,
+            h.curvature / 2 - g.value * g.curvature,
+        )
+
+    def mean_partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
+        return ExpectedLink(self.mean).partials(marginals, outputs)
 
 
 @final

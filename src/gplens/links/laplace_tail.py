@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.expectations.link import Link, Moments, PairMoments
 from gplens.expectations.normal import cdf
 from gplens.lines.shapes import Batch
-from gplens.links.moments.checks import check_marginal
+from gplens.processes.process import check_marginal
 
 
 @final

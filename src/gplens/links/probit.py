@@ -11,7 +11,8 @@ from torch import Tensor
 from gplens.expectations.link import Link, Moments, PairMoments, beside_a_step
 from gplens.expectations.normal import cdf
 from gplens.lines.shapes import Batch
-from gplens.links.moments.checks import check_joint, check_marginal
+from gplens.links.moments.checks import check_joint
+from gplens.processes.process import check_marginal
 
 
 @final

@@ -12,13 +12,14 @@ from torch import Tensor
 from gplens.expectations.link import Link, Moments, PairMoments
 from gplens.lines.shapes import Batch
 from gplens.lines.units import quotient
-from gplens.links.moments.checks import check_joint, check_marginal
+from gplens.links.moments.checks import check_joint
 from gplens.links.moments.derivatives import differentiate
 from gplens.links.moments.failures import QuadratureError, check_far, check_finite_moments, moment_failure, pair_failure
 from gplens.links.moments.hermite import expect_pairs
 from gplens.links.moments.noise import rounding_of
 from gplens.links.moments.resolution import resolve
 from gplens.links.moments.trapezoid import Level, integrate
+from gplens.processes.process import check_marginal
 
 __all__ = ["Quadrature", "QuadratureError", "name_of"]
 

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.expectations.elementwise import ExpectedLink
-from gplens.expectations.expectation import Expectation
+from gplens.expectations.expectation import Expectation, ExpectedLink
 from gplens.likelihood import Likelihood
 from gplens.links import Affine, Exp, Identity, Link, Probit, Sigmoid, Softmax, Softplus
 from gplens.means import ConstantMean, LinearMean, Mean

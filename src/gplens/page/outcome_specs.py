@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy import optimize, special
 from torch import Tensor
 
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.likelihood import Likelihood
 from gplens.links import Identity, Link, Probit, Sigmoid
 from gplens.links.laplace_tail import LaplaceTail

@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.hosts import encoder_of
-from gplens.adapters.reading import Reading, read
+from gplens.adapters.reading import Reading, encoder_of, read
 from gplens.adapters.tables import read_table
 from gplens.baselines import Rows, as_baseline
 from gplens.explain import explain

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from sklearn.base import is_classifier
 from torch import Tensor
 
-from gplens.adapters.hosts import encoder_of
+from gplens.adapters.reading import encoder_of
 from gplens.adapters.sklearn.predictions import predict as call
 from gplens.verification.host import DOUBLE, Host, Joint
 

@@ -56,7 +56,7 @@ def count(inducing, paths=True):
     return pstats.Stats(profile).total_calls
 
 
-entry = sys.modules["gplens.uncertainty.portions"]
+entry = sys.modules["gplens.calls.outcome"]
 attribute = entry.attribute
 print(json.dumps({"all": count(128), "no paths": count(128, paths=False), "large": count(300)}))
 """

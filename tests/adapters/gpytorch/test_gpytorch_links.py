@@ -12,8 +12,8 @@ from torch import Tensor
 from gplens import links
 from gplens.adapters.gpytorch.recognition import recognise
 from gplens.adapters.reading import read_likelihood
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance
-from gplens.expectations.variances import ConditionalVariance
+from gplens.expectations.expectation import ExpectedLink
+from gplens.expectations.variances import ConditionalVariance, LatentVariance, TotalVariance
 
 EVERY_LIKELIHOOD: list[tuple[Callable[[], Any], type[links.Link], type[links.Link] | None]] = [
     (lik.GaussianLikelihood, links.Identity, None),

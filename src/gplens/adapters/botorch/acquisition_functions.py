@@ -20,7 +20,7 @@ from gplens.adapters.gpytorch.snapshot import reference
 from gplens.adapters.reading import Reading, check_columns, check_unchanged, read_host, read_model
 from gplens.expectations.acquisition import Acquisition
 from gplens.expectations.acquisition.outcome_moments import OutcomeMoments
-from gplens.expectations.elementwise import ExpectedLink
+from gplens.expectations.expectation import ExpectedLink
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.links import Exp

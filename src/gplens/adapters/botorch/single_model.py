@@ -19,10 +19,9 @@ from gplens.adapters.botorch.predictions import compare_live, compare_with, read
 from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.gpytorch.snapshot import Snapshot, reference
 from gplens.adapters.reading import Compare
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance
-from gplens.expectations.expectation import Expectation
+from gplens.expectations.expectation import Expectation, ExpectedLink
 from gplens.expectations.hyperparameters import over_hyperparameters
-from gplens.expectations.variances import OutcomeVariance
+from gplens.expectations.variances import LatentVariance, OutcomeVariance
 from gplens.likelihood import Likelihood
 from gplens.lines.line import Line
 from gplens.links import Exp, Identity, Link, Probit

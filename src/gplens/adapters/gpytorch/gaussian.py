@@ -21,7 +21,8 @@ from gplens.adapters.gpytorch.recognition import RESPONSE, Answers, check_answer
 from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 from gplens.adapters.reading import read_likelihood
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance
+from gplens.expectations.expectation import ExpectedLink
+from gplens.expectations.variances import LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.processes.process import Marginals
 

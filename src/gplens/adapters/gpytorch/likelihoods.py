@@ -36,8 +36,8 @@ from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 from gplens.adapters.gpytorch.tails import Given, tail_probability
 from gplens.adapters.reading import probe_likelihood, read_likelihood
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance, TotalVariance, Variance
-from gplens.expectations.variances import ConditionalVariance, OutcomeVariance
+from gplens.expectations.expectation import ExpectedLink
+from gplens.expectations.variances import ConditionalVariance, LatentVariance, OutcomeVariance, TotalVariance, Variance
 from gplens.likelihood import Likelihood
 from gplens.links import Affine, Exp, Identity, Link, Probit, Quadrature
 from gplens.processes.process import Marginals

@@ -15,9 +15,10 @@ from gplens.adapters.estimators import class_names, output_names, single_output_
 from gplens.adapters.reading import Reading, read_model
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
-from gplens.expectations.elementwise import ExpectedLink, TotalVariance
+from gplens.expectations.expectation import ExpectedLink
+from gplens.expectations.variances import TotalVariance
 from gplens.likelihood import Likelihood
-from gplens.lines.quadratic import Quadratic
+from gplens.lines.forms import Quadratic
 from gplens.links import OneVsRest, ProbitMixture
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Marginals

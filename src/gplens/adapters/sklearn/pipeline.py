@@ -11,8 +11,7 @@ from sklearn.pipeline import Pipeline
 from torch import Tensor
 
 from gplens.adapters.encoders import Encoder
-from gplens.adapters.hosts import read_encoder
-from gplens.adapters.reading import Reading, read_host, read_model
+from gplens.adapters.reading import Reading, read_encoder, read_host, read_model
 from gplens.adapters.sklearn import affine_steps, encoding_steps, function_transformer, knots, smooth_steps
 from gplens.adapters.sklearn.columns_of_steps import PipelineEncoder
 from gplens.adapters.sklearn.compositions import after, leaves, sequence

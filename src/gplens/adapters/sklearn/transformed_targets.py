@@ -22,8 +22,8 @@ from torch import Tensor
 from gplens.adapters.sklearn.compositions import active
 from gplens.adapters.sklearn.function_transformer import by_complex_step, elementwise
 from gplens.adapters.sklearn.plans import tensor
-from gplens.expectations.elementwise import ExpectedLink, LatentVariance
-from gplens.expectations.expectation import Expectation, Jet
+from gplens.expectations.expectation import Expectation, ExpectedLink, Jet
+from gplens.expectations.variances import LatentVariance
 from gplens.likelihood import Likelihood
 from gplens.links import Affine
 from gplens.processes.process import Marginals, Process

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from gplens.expectations.acquisition.criterion import Criterion, Outcomes
 from gplens.expectations.acquisition.outcome_moments import OutcomeMoments
-from gplens.expectations.elementwise import Elementwise, Partials
-from gplens.expectations.expectation import Channel, Expectation, Jet
+from gplens.expectations.expectation import Channel, Elementwise, Expectation, Jet, Partials
 from gplens.lines.line import Line
 from gplens.processes.crossings import Levels
 from gplens.processes.cut import Cut

@@ -1,41 +1,10 @@
-"""Checks of the means, variances and covariances that links receive. Invalid ones are refused, not clamped or cast."""
+"""Checks of the covariances that links receive. Invalid ones are refused, not clamped or cast."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-
-def check_marginal(m: Tensor, v: Tensor) -> None:
-    """Refuse invalid m and v: they need the same shape and floating dtype, finite entries, and v >= 0."""
-    if m.shape != v.shape:
-        raise ValueError(
-            f"expected one variance per mean, got m of shape {tuple(m.shape)} and v of shape {tuple(v.shape)}. "
-            "Expand them to one shape first: m, v = torch.broadcast_tensors(m, v)."
-        )
-    if m.dtype != v.dtype or not m.is_floating_point():
-        raise ValueError(
-            f"expected m and v of one floating dtype, got {m.dtype} and {v.dtype}; nothing is cast. "
-            "Convert both, preferably to float64: m.double(), v.double()."
-        )
-    check_finite("m", m)
-    check_finite("v", v)
-    if bool((v < 0).any()):
-        raise ValueError(
-            f"expected v >= 0, got {int((v < 0).sum())} of {v.numel()} variances below zero, the smallest "
-            f"{v.min().item():.6g}. Rounding in k(x,x) - k'Ak does this: compute the posterior in float64 or with more "
-            "noise, or clip v if you know that it is rounding."
-        )
-
-
-def check_finite(name: str, x: Tensor) -> None:
-    """Refuse NaN and infinity."""
-    bad = ~torch.isfinite(x)
-    if bool(bad.any()):
-        raise ValueError(
-            f"expected a finite {name}, got {int(bad.sum())} of {x.numel()} entries that are NaN or infinite. Look for "
-            "missing values in the inputs and for a model whose training diverged."
-        )
-
+from gplens.processes.process import check_finite, check_marginal
 
 ROUNDING = 1e-8
 """The amount by which rounding may bring |c| above sqrt(v v') in float64, relative to the largest variance of the path:

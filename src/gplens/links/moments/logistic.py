@@ -28,8 +28,8 @@ from torch import Tensor
 
 from gplens.expectations.link import Moments
 from gplens.lines.shapes import Batch
-from gplens.links.moments.checks import check_marginal
 from gplens.links.moments.hermite import REACH
+from gplens.processes.process import check_marginal
 
 # The recipe of the constants: the largest error of the four moments over 240 values of m in [-100, 100],
 # against a trapezoid of step 0.15/sd in z. (2.6) has its poles at z = i pi/sd and (2.7) loses exp(pi^2/2v):
