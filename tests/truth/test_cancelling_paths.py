@@ -66,7 +66,8 @@ def check_random_model(seed: int, name: str) -> bool:
 
 @pytest.mark.parametrize("name", SLOPES)
 def test_opposite_features(name: str) -> None:
-    assert all(check_random_model(seed, name) for seed in (*range(8), 35, 64, 103, 160))
+    """If (4.9d) had one tolerance for both results, 1144 and 1531 would be off by more than they state."""
+    assert all(check_random_model(seed, name) for seed in (*range(8), 35, 64, 103, 160, 1144, 1531))
 
 
 @pytest.mark.slow

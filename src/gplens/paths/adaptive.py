@@ -26,8 +26,8 @@ RESTARTS = 3
 four times the panels and a tenth of the tolerance."""
 FINER, CLOSER = 3, 30
 """For an integral that confirms another one with nodes at other places: its number of panels for each panel of the
-other, and the factor on its tolerance. Recipe: tests/truth/test_cancelling_paths.py, which fails for rare seeds if the
-tolerance is not smaller."""
+other, and the factor on its tolerance. Recipe: tests/truth/test_cancelling_paths.py, which fails if the tolerance is
+not smaller."""
 LONGEST = 6.0
 """Lengthscales of a first panel beyond which a bump may lie between its nodes, so that a path has not converged."""
 NEARLY = 4.0

@@ -27,10 +27,8 @@ AGREEMENT = 1e-8
 
 
 def follows_from_prior(module: Any) -> bool:
-    """Whether everything but `forward` that a prediction calls is GPyTorch's own code."""
-    likelihood = getattr(module, "likelihood", None)
-    own = likelihood is None or type(likelihood).__module__.startswith("gpytorch.")
-    return own and type(module).__call__ in (ApproximateGP.__call__, ExactGP.__call__)
+    """Whether a prediction is GPyTorch's own, of the prior that `forward` computes."""
+    return type(module).__call__ in (ApproximateGP.__call__, ExactGP.__call__)
 
 
 def has_prior(module: Any, process: Process, points: Float[Tensor, "k d"]) -> bool:

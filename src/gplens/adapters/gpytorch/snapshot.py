@@ -4,15 +4,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from operator import is_
+from types import FunctionType, MethodType
 from typing import Any, final
 
 import torch
+from gpytorch import settings
+from gpytorch.kernels import Kernel
+from gpytorch.means import Mean
+from gpytorch.models import GP
 from torch import Tensor
 from torch.nn import Module
 
 from gplens.adapters.gpytorch.shadow import CACHES, CONTAINERS, reachable_modules
 from gplens.adapters.reading import check_unchanged
 from gplens.processes.process import Process
+
+LIBRARIES = ("gpytorch.", "botorch.", "torch.", "gplens.")
+"""Packages whose modules compute a function of their tensors, of numbers in attributes and of settings."""
+
+FUNCTIONS = (FunctionType, MethodType)
+COMPARED = (bool, int, float, str, *FUNCTIONS)
+"""Types of attributes that are compared between two calls."""
 
 
 @contextmanager
@@ -91,7 +103,8 @@ class Snapshot:
     model, and are used for the next comparison as long as all tensors, and all numbers in attributes, are the same. The
     rest of a prediction is computed anew: the prior at the points and at support points beside them, which reveals any
     other change of the prior. This holds for kernels that were read as formulas. A kernel that calls the model's own
-    code may change with it, which only a new factorisation reveals; nothing is kept for such a kernel.
+    code may change with it, which only a new factorisation reveals; nothing is kept for such a kernel, and nothing if
+    q(u) or the noise comes from the user's code.
     """
 
     def __init__(self, module: Any, process: Process) -> None:
@@ -113,8 +126,8 @@ class Snapshot:
             same = self._same(_tensors(module, parts))
             if not same:
                 check_unchanged(type(module).__name__, self.tensors, _named_tensors(module))
-            numbers = _numbers(parts)
-            compared = self.keeps and same and numbers == self.numbers
+            numbers = _numbers(parts, self.reference.dtype)
+            compared = self.keeps and same and numbers == self.numbers and _are_of_libraries(_beside_prior(parts))
             if compared:
                 for part, caches in zip(parts, self.caches, strict=True):
                     for name, cache in caches.items():
@@ -140,17 +153,34 @@ def _named_tensors(module: Any) -> dict[str, Tensor]:
 
 
 def _tensors(module: Any, parts: list[Module]) -> list[Tensor]:
-    """The learned tensors without names, including those of modules in plain lists."""
+    """The learned tensors without names, including those of modules in plain lists, and fixed noise."""
     data = [getattr(module, name, None) for name in ("train_inputs", "train_targets")]
     tensors = [part for given in data for part in ((given,) if isinstance(given, Tensor) else given or ())]
     for part in parts:
         tensors += [parameter for parameter in part._parameters.values() if parameter is not None]
+    for part in _beside_prior(parts):
+        tensors += [value for value in part.__dict__.values() if isinstance(value, Tensor)]
     return tensors + _buffers(parts)
 
 
-def _numbers(parts: list[Module]) -> list[Any]:
-    """The numbers and texts in the attributes of modules, and which modules they are."""
-    return [
-        (id(part), {name: value for name, value in part.__dict__.items() if type(value) in (bool, int, float, str)})
-        for part in parts
+def _numbers(parts: list[Module], dtype: torch.dtype) -> list[Any]:
+    """Numbers, texts and functions in the attributes of modules, which modules they are, and GPyTorch's settings."""
+    jitters = [jitter.value(dtype) for jitter in (settings.cholesky_jitter, settings.variational_cholesky_jitter)]
+    return [settings.prior_mode.on(), *jitters] + [
+        (id(part), {name: value for name, value in part.__dict__.items() if type(value) in COMPARED}) for part in parts
     ]
+
+
+def _beside_prior(parts: list[Module]) -> list[Module]:
+    """The modules that q(u) and noise may come from: all but the model, its kernels and its means."""
+    return [part for part in parts if not isinstance(part, (GP, Kernel, Mean))]
+
+
+def _are_of_libraries(parts: list[Module]) -> bool:
+    """Whether no part is of a class of the user's, or has a method of its own."""
+    return not [part for part in parts if _patched(part) or not type(part).__module__.startswith(LIBRARIES)]
+
+
+def _patched(part: Module) -> bool:
+    kind = type(part)
+    return bool([name for name, value in part.__dict__.items() if type(value) in FUNCTIONS and hasattr(kind, name)])
