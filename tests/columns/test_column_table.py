@@ -119,7 +119,7 @@ def test_a_missing_entry_where_none_was_is_what_the_table_says(name: str) -> Non
 DEFAULTS: dict[str, list[Any]] = {
     "Number": [1.5, 2.5],
     "Boolean": [True, False],
-    "Time": [time(1, 0), time(2, 0)],
+    "Time": ["1:00", "02:00:00"],
     "DateTime": ["2019-01-07 06:30", "2019-01-08 07:30"],
     "Category": ["x", "y"],
     "Drop": [None, None],

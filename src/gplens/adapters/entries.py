@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gplens.adapters.date_texts import ISO, first_other, is_dated, layouts_of, moments_of, zone_of
+from gplens.adapters.date_texts import ISO, TIMES, family_of, first_other, layouts_of, moments_of, usual_layout, zone_of
 
 FAMILIES = {
     "number": "numbers",
@@ -40,7 +40,7 @@ class Entries:
     zone: str | None = None
     """The time zone of datetimes; None for those without one."""
     layout: str | None = None
-    """How dates were written that were texts, as in LAYOUTS; None for 2019-12-31."""
+    """How dates or times were written that were texts, as in LAYOUTS; None for 2019-12-31."""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -54,8 +54,8 @@ class Entries:
         return replace(self, name=name)
 
     def as_family(self, family: str, layout: str | None = None) -> "Entries":
-        """The same as entries of another family: booleans are numbers, texts such as "2019-01-07" are dates, in the
-        layout of the training table if it had one, and entries that are all missing are anything.
+        """The same as entries of another family: booleans are numbers; texts such as "2019-01-07" and "07:30" are dates
+        and times, in the layout of the training table if it had one; and entries that are all missing are anything.
 
         Raises:
             ValueError: the entries are of another family, with the first one and its row.
@@ -72,8 +72,8 @@ class Entries:
             if family == "datetime" or not bool(timed.any()):
                 return replace(self, family=family)
             row = int(present[timed.argmax()])
-        elif family in ("date", "datetime") and self.family == "text":
-            layouts = [layout] if layout else self.layouts() or [ISO]
+        elif family in ("date", "datetime", "time") and self.family == "text":
+            layouts = [layout] if layout else self.layouts() or [next(iter(TIMES)) if family == "time" else ISO]
             if len(layouts) == 1 and (dates := self.dates(layouts[0])) is not None:
                 return dates.as_family(family)
             row = first_other(list(self.values), layouts[0]) or row
@@ -84,19 +84,25 @@ class Entries:
         )
 
     def layouts(self) -> list[str]:
-        """How texts that all are dates are written, see LAYOUTS; several if day and month cannot be told apart."""
+        """How texts that all are dates, or all times, are written (LAYOUTS); several if day and month cannot be told
+        apart."""
         if self.family != "text" or bool(self.missing.all()):
             return []
         return layouts_of(text for text in self.values if text is not None)
 
     def dates(self, layout: str) -> "Entries | None":
-        """The dates, or dates and times, that texts of a layout are; None if one of them has another layout."""
+        """The dates, datetimes or times of day that texts of a layout are; None if one of them has another layout."""
         if (moments := moments_of(list(self.values), layout)) is None:
             return None
         texts = [text for text in self.values if text is not None]
-        family = "date" if is_dated(texts, layout) else "datetime"
         values = np.array([number_of(moment) for moment in moments], dtype=np.float64)
-        return Entries(self.name, family, values, zone_of(texts, layout), None if layout == ISO else layout)
+        named = None if layout == ISO else layout
+        return Entries(self.name, family_of(texts, layout), values, zone_of(texts, layout), named)
+
+    def unlike_most(self) -> int | None:
+        """The row of the first text that is not written as most others are, if these are dates or times of day."""
+        layout = usual_layout([text for text in self.values if text is not None])
+        return None if layout is None else first_other(list(self.values), layout)
 
     def shown(self, row: int) -> str:
         """One entry as text."""

@@ -17,9 +17,10 @@ OF_FAMILY = {
     "boolean": pyarrow.bool_(),
     "text": pyarrow.string(),
     "date": pyarrow.date32(),
-    "time": pyarrow.time64("us"),
+    "time": pyarrow.string(),
 }
-"""Types of the columns of a CSV file, by the kind of entries in the training table. Datetimes are inferred."""
+"""Types of the columns of a CSV file, by the kind of entries in the training table. Datetimes are inferred; times are
+read from texts, such as 7:30, which Arrow refuses."""
 
 
 def types_of(plan: ColumnPlan) -> Mapping[str, Any]:

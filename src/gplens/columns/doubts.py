@@ -66,10 +66,16 @@ def _mostly_numbers(entries: Entries) -> bool:
 
 
 def _contents(entries: Entries) -> str:
-    """The number of texts of a column and an example, and whether they are numbers."""
+    """The number of texts of a column and an example, and whether they are numbers, or dates but for one."""
     texts, first = _different(entries), entries.shown(int((~entries.missing).argmax()))
     contents = f"{len(texts)} different texts in {len(entries.values)} rows, such as {first!r}"
-    return f"{contents} (numbers as texts)" if all(AMOUNT.fullmatch(text) for text in texts) else contents
+    if all(AMOUNT.fullmatch(text) for text in texts):
+        return f"{contents} (numbers as texts)"
+    if (row := entries.unlike_most()) is not None:
+        return (
+            f"{contents} (most are dates or times, but {entries.shown(row)!r} in row {row} is not written as they are)"
+        )
+    return contents
 
 
 def _listed(columns: Sequence[Entries]) -> str:

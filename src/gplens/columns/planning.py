@@ -49,8 +49,8 @@ def plan_columns(raw: RawTable, columns: Any) -> ColumnPlan:
 
 
 def _read(entries: Entries, kind: Kind | None) -> Entries:
-    """Texts that are dates become dates, unless the user chose another kind for the column."""
-    return _as_dates(entries) if kind is None or isinstance(kind, DateTime) else entries
+    """Texts that are dates or times become such, unless the user chose another kind for the column."""
+    return _as_dates(entries) if kind is None or isinstance(kind, DateTime | Time) else entries
 
 
 def _fitted(entries: Entries, kind: Kind | None) -> Column:
@@ -60,7 +60,10 @@ def _fitted(entries: Entries, kind: Kind | None) -> Column:
 
 
 def _as_dates(entries: Entries) -> Entries:
-    """Dates, if all texts are dates in one layout; else the entries unchanged. Raises a ValueError for two layouts."""
+    """Dates or times of day, if all texts are such in one layout; else the entries unchanged.
+
+    Raises a ValueError for two layouts.
+    """
     layouts = entries.layouts()
     if not layouts:
         return entries

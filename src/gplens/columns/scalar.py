@@ -81,7 +81,7 @@ class ScalarColumn(Column):
     fill: float | None
     """The median, which stands for missing entries; None if the training table had none."""
     layout: str | None = None
-    """How the training table wrote dates that are texts; None for 2019-12-31."""
+    """How the training table wrote dates or times that are texts; None for 2019-12-31."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
