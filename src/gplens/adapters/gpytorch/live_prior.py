@@ -60,7 +60,7 @@ class LivePrior:
         return LivePrior(posteriors, radial, torch.cat([chosen, _partners(posteriors, chosen)]))
 
     def is_of(self, module: Any, points: Float[Tensor, "k d"]) -> bool:
-        """Whether `forward` of a module in float64 computes this prior at the points, beside some and at the support."""
+        """Whether `forward` of a module in float64 computes this prior at the points, and beside support points."""
         x = points.cpu()
         every = torch.cat([x, self.support, _partners(self.posteriors, _some(x))])
         with settings.lazily_evaluate_kernels(False), settings.debug(False):
