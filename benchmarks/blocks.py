@@ -10,9 +10,9 @@ from types import ModuleType
 
 import torch
 
-from gplens.lines import scratch
-from gplens.paths import blocks, path_psi, path_rules, whole_paths
-from gplens.processes import radial_marginals
+from gplens.lines import line
+from gplens.paths import path_psi, path_rules, whole_paths
+from gplens.processes import process, radial_posteriors
 from models import Workload, images, tabular
 
 RATIOS = {
@@ -34,9 +34,9 @@ def main() -> None:
     }
     for name, work in works.items():
         print(f"{name}: {int(work.explain().nodes.min())} to {int(work.explain().nodes.max())} path nodes")
-    sweep("BLOCK", works, [blocks], {f"2^{power}": 2**power for power in range(22, 29)}.items())
-    sweep("CHUNK", works, [radial_marginals], {f"2^{power}": 2**power for power in range(12, 21, 2)}.items())
-    sweep("SIZE", works, [scratch], {"none": 0, "16 MB": 2**21, "< 32 MB": 2**22 - 2**10, "64 MB": 2**23}.items())
+    sweep("BLOCK", works, [process], {f"2^{power}": 2**power for power in range(22, 29)}.items())
+    sweep("CHUNK", works, [radial_posteriors], {f"2^{power}": 2**power for power in range(12, 21, 2)}.items())
+    sweep("SIZE", works, [line], {"none": 0, "16 MB": 2**21, "< 32 MB": 2**22 - 2**10, "64 MB": 2**23}.items())
     sweep("SIZES", works, [path_rules, path_psi, whole_paths], RATIOS.items())
 
 

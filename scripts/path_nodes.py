@@ -16,13 +16,12 @@ from stated_errors import ROWS, random_case
 from torch import Tensor
 
 from gplens.expectations.elementwise import ExpectedLink
-from gplens.lines.line import Line
-from gplens.lines.scratch import Scratch
+from gplens.lines.line import Line, Scratch
 from gplens.links import Exp
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrand import Question
 from gplens.paths.path_rules import SIZES
-from gplens.paths.whole_sums import MARGIN, WholeLines, whole_sums
+from gplens.paths.whole_paths import MARGIN, WholeLines, whole_sums
 from gplens.rules import Adaptive
 
 TOLERANCE = 1e-6

@@ -10,7 +10,7 @@ from gplens.explain import explain
 from gplens.explanation import Explanation, Importance, Interrupted, Provenance, Spread, Support, SupportWarning
 from gplens.explanation.provenance import VERSION as _VERSION
 from gplens.likelihood import Likelihood
-from gplens.lines.quadratic import Quadratic
+from gplens.lines.forms import Quadratic
 from gplens.paths.hard_rows import ConvergenceWarning
 from gplens.processes.functions import Functions
 from gplens.processes.mix import Mix

@@ -8,8 +8,8 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.forms import Form
 from gplens.lines.line import Line, Section, autograd_section, constant_section
-from gplens.lines.pull_back import Form
 from gplens.lines.pull_back_weights import Weights
 
 __all__ = ["AutogradMean", "ConstantMean", "LinearMean", "Mean"]

@@ -13,9 +13,9 @@ import torch
 
 from gplens.adapters.numbers import as_int
 from gplens.paths.adaptive import Adaptive
-from gplens.paths.integrand import Integral, Integrand, Rule
+from gplens.paths.integrals import Integral, allowed_error
+from gplens.paths.integrand import Integrand, Rule
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
-from gplens.paths.path_sums import allowed_error
 
 __all__ = [
     "Adaptive",

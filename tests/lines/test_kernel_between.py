@@ -8,8 +8,8 @@ from torch import Tensor
 
 from conformance.zoo import EVERY_KERNEL, FEATURES, KernelCase, generator, normal, uniform
 from gplens.kernels import Kernel
+from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line
-from gplens.lines.quadratic import Quadratic
 from oracles.dense import gradient
 
 STEP = 2.0**-13

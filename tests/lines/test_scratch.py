@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from gplens.lines import scratch
-from gplens.lines.scratch import Scratch
+from gplens.lines import line
+from gplens.lines.line import Scratch
 
 
 def test_tensors_of_a_block_do_not_overlap_and_the_next_block_has_their_memory() -> None:
@@ -17,7 +17,7 @@ def test_tensors_of_a_block_do_not_overlap_and_the_next_block_has_their_memory()
 
 
 def test_a_tensor_that_does_not_fit_has_memory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "SIZE", 20)
+    monkeypatch.setattr(line, "SIZE", 20)
     memory = Scratch()
     inside, outside = memory.empty((16,)).zero_(), memory.empty((16,)).fill_(3.0)
     assert torch.equal(inside, torch.zeros(16).double())

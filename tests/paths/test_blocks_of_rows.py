@@ -9,7 +9,7 @@ from gplens import Stack
 from gplens.baselines import Rows
 from gplens.likelihood import Likelihood
 from gplens.links import Sigmoid, Softmax
-from gplens.paths import blocks
+from gplens.processes import process
 
 CASES = [KERNELS[name] for name in ("rbf", "matern32", "autograd")]
 
@@ -23,7 +23,7 @@ def test_results_do_not_depend_on_the_size_of_blocks(
     X, X0 = rows(0, 3)
     baseline = gplens.baselines.Sample(X0) if background else Rows(X0)
     whole = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
-    monkeypatch.setattr(blocks, "BLOCK", 1)  # one row at a time
+    monkeypatch.setattr(process, "BLOCK", 1)  # one row at a time
     pieces = gplens.explain(posterior, X, baseline=baseline, likelihood=Sigmoid())
     for name in ("values", "prediction", "baseline_prediction"):
         torch.testing.assert_close(getattr(pieces, name), getattr(whole, name), rtol=1e-12, atol=1e-12)

@@ -14,9 +14,9 @@ from conformance.zoo import generator, normal
 from gplens import Posterior, Stack, explain, read
 from gplens.kernels import RBF, Matern52, Scale
 from gplens.likelihood import Likelihood
-from gplens.lines import scratch
+from gplens.lines import line
 from gplens.links import Exp, Identity, Link, Softmax
-from gplens.paths import blocks
+from gplens.processes import process
 from gplens.rules import Adaptive, GaussLegendre, RiemannRight, Rule
 from gplens.targets import EpistemicVariance, Latent, Target
 
@@ -42,7 +42,7 @@ class Count(TorchDispatchMode):
 def counted(work: Callable[[], object]) -> Count:
     """Tensors are counted one by one, not as parts of one piece of memory."""
     with pytest.MonkeyPatch.context() as patch, Count() as count:
-        patch.setattr(scratch, "SIZE", 0)
+        patch.setattr(line, "SIZE", 0)
         work()
     return count
 
@@ -146,8 +146,8 @@ def test_temporaries_do_not_grow_with_the_rows(
 
     The largest block differs from table to table, because rows with equally many nodes are evaluated together.
     """
-    monkeypatch.setattr(blocks, "BLOCK", block)
-    monkeypatch.setattr(scratch, "SIZE", 0)  # memory of a fixed size would hide what grows
+    monkeypatch.setattr(process, "BLOCK", block)
+    monkeypatch.setattr(line, "SIZE", 0)  # memory of a fixed size would hide what grows
     posterior, X, x0 = model(50, 6)
     options = {"baseline": x0, "likelihood": Exp(), "rule": rule}
     explain(posterior, X, **options)  # A of the posterior is formed on first use

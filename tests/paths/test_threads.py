@@ -9,10 +9,10 @@ from torch import Tensor
 from conformance.zoo import generator, normal
 from gplens import Posterior, explain
 from gplens.kernels import Matern52
-from gplens.lines.scratch import Scratch
+from gplens.lines.line import Scratch
 from gplens.links import Exp
-from gplens.paths import blocks
 from gplens.paths.blocks import balanced, in_order
+from gplens.processes import process
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def model() -> tuple[Posterior, Tensor]:
 def test_values_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     posterior, X = model()
     whole = explain(posterior, X, baseline=0.0, likelihood=Exp())
-    monkeypatch.setattr(blocks, "BLOCK", 2**18)
+    monkeypatch.setattr(process, "BLOCK", 2**18)
     parts = explain(posterior, X, baseline=0.0, likelihood=Exp())
     torch.testing.assert_close(parts.values, whole.values, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(parts.prediction, whole.prediction, rtol=1e-12, atol=1e-12)

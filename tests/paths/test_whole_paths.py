@@ -13,13 +13,12 @@ from gplens.baselines import Rows
 from gplens.expectations.elementwise import ExpectedLink
 from gplens.kernels import RBF, Matern52
 from gplens.likelihood import Likelihood
-from gplens.lines.pull_back import Form
-from gplens.lines.scratch import Scratch
+from gplens.lines.forms import Form
+from gplens.lines.line import Scratch
 from gplens.links import Affine, Exp, Identity, Probit, Softmax
 from gplens.paths.integrand import Question
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, first_sizes, next_sizes, path_rule
-from gplens.paths.whole_paths import WholePaths
-from gplens.paths.whole_sums import WholeLines, whole_sums
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
+from gplens.paths.whole_paths import WholeLines, WholePaths, first_sizes, next_sizes, whole_sums
 from gplens.rules import GaussLegendre
 
 

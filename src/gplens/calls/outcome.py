@@ -21,11 +21,12 @@ from gplens.explanation.result import Explanation
 from gplens.explanation.spread import Spread
 from gplens.explanation.support import Support
 from gplens.explanation.support_of_paths import support_of_paths
-from gplens.explanation.support_warning import warn_of_low_support
+from gplens.explanation.support_warning import LOW, warn_of_low_support
 from gplens.likelihood import Likelihood
 from gplens.paths.averaging import Background
-from gplens.paths.blocks import Attribution
+from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
+from gplens.processes.prior_variances import support_at_places
 from gplens.targets import Response, Target
 from gplens.uncertainty.across_rows import draw_across_rows
 from gplens.uncertainty.portions import Portion, Work
@@ -61,7 +62,9 @@ class Outcome:
                 trust = _support(posed, work, at, answer.finished)
             elif support is None and live.reading.acquisition is None:
                 known = live.compared_at if posed.question.process is live.reading.process else None
-                warn_of_low_support(posed.question.process, *_with_own_categories(posed.question, at), known)
+                places = support_at_places(posed.question.process, *_with_own_categories(posed.question, at), known)
+                if places is not None and bool((places < LOW).any()):
+                    warn_of_low_support(places)
             if posed.channels and answer.interrupt is None:
                 values = answer.attribution.integral.values
                 channels = channels_of_paths(posed.question, rule, *at, work.background, values)

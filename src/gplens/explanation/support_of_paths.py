@@ -6,7 +6,7 @@ from torch import Tensor
 from gplens.expectations.deviations import deviation_at
 from gplens.explanation.support import Support
 from gplens.paths.averaging import Background
-from gplens.paths.blocks import Attribution
+from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
 from gplens.paths.prior_part import Integrate, support_and_prior_part
 from gplens.processes.data_distance import distance_to_data

@@ -3,10 +3,10 @@
 from gplens.kernels.active_dimensions import ActiveDimensions
 from gplens.kernels.autograd import Autograd, Warped
 from gplens.kernels.bilinear import Bilinear
-from gplens.kernels.composite import Product, Scale, Sum
+from gplens.kernels.composite import Product, Sum
 from gplens.kernels.constant import Constant, Discrete
 from gplens.kernels.dot_product import Linear, Polynomial
-from gplens.kernels.kernel import Kernel
+from gplens.kernels.kernel import Kernel, Scale
 from gplens.kernels.matern import Matern, Matern32, Matern52
 from gplens.kernels.periodic import Cosine, Periodic, RadialPeriodic
 from gplens.kernels.piecewise import PiecewisePolynomial

@@ -6,10 +6,10 @@ from typing import final
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.kernels.composite import Derived
+from gplens.kernels.kernel import Derived
 from gplens.lines.between import Between, embed_matrix
+from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line, Section
-from gplens.lines.quadratic import Quadratic
 from gplens.lines.radial import Support
 
 

@@ -1,4 +1,4 @@
-"""Composite kernels: scaled, summed, multiplied."""
+"""Composite kernels: summed and multiplied."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,77 +13,7 @@ from torch import Tensor
 from gplens.kernels.kernel import Kernel, check_kernel
 from gplens.lines.between import Between
 from gplens.lines.line import Line, Section
-from gplens.lines.quadratic import Quadratic
 from gplens.lines.radial import Support
-
-
-@dataclass(frozen=True, eq=False)
-class Derived(Kernel):
-    """A kernel that is computed from one other kernel. Refuses what is no kernel of gplens."""
-
-    kernel: Kernel
-
-    def __post_init__(self) -> None:
-        check_kernel(self.kernel)
-
-    @property
-    def autograd(self) -> bool:
-        return self.kernel.autograd
-
-    def parts(self) -> tuple[Kernel, ...]:
-        return self.kernel.parts()
-
-    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
-        return self.kernel.kinks(line, Z)
-
-    def categories(self, Z: Float[Tensor, "n d"]) -> tuple[int, ...]:
-        return self.kernel.categories(Z)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Scale(Derived):
-    """variance * k. Refuses what is no kernel of gplens.
-
-    Example:
-        >>> kernel = gplens.kernels.Scale(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor(9.0).double())
-        >>> kernel(torch.zeros(1, 1).double(), torch.zeros(1, 1).double()).item()
-        9.0
-    """
-
-    variance: Float[Tensor, ""]
-
-    def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-        return self.variance * self.kernel(X, Z)
-
-    def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
-        return self.variance * self.kernel.diagonal(X)
-
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
-        return self.kernel.prepare(Z)
-
-    def section(self, line: Line, support: Support) -> Section:
-        return self.kernel.scaled_section(line, support, self.variance)
-
-    def along_diagonal(self, line: Line) -> Section:
-        return self.kernel.along_diagonal(line).scaled(self.variance)
-
-    def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
-        return self.variance * self.kernel.gradient(X, Y)
-
-    def between(self, left: Line, right: Line) -> Between:
-        return self.kernel.between(left, right).scaled(self.variance)
-
-    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
-        return self.kernel.between_points(X, Y).scaled(self.variance)
-
-    def fold(
-        self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
-    ) -> Float[Tensor, "b d *d"]:
-        return self.variance**2 * self.kernel.fold(left, right, support, H, A, full=full)
-
-    def length(self, line: Line) -> Float[Tensor, " b"]:
-        return self.kernel.length(line)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels.kernel import Kernel, check_features
+from gplens.lines.forms import Form
 from gplens.lines.line import Line, Section
-from gplens.lines.pull_back import Form
 from gplens.lines.pull_back_weights import Weights
 from gplens.lines.radial import Support
 from gplens.lines.shapes import Batch

@@ -1,22 +1,20 @@
-"""The interface of a kernel: values along a line, and the pull-back of weights through its gradient (MATH 4)."""
+"""The interface of a kernel, and kernels that are made from one other kernel (MATH 4)."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.lines.between import Between, stack
+from gplens.lines.between import Between, cross_derivatives_by_autograd, stack
+from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line, Section, autograd_section
-from gplens.lines.quadratic import Quadratic
 from gplens.lines.radial import Support
 
 CHORDS = 64
 """The number of pieces of a path whose length is measured from kernel values alone."""
-
-APART = 5e-6
-"""The step h of a derivative at x = y, relative to the extent of all points."""
 BLOCK = 256
 """The number of points y per block in `gradient`; each y is one channel of weights."""
 
@@ -105,24 +103,9 @@ class Kernel(ABC):
     ) -> Float[Tensor, "u w d *d"]:
         """d_k d_l' k(x_i, y_j), one derivative in each argument (5.12), for all k and l if full, else for k = l.
 
-        By autograd here: one backward pass for each x_i and k. Distances that are clamped at zero have no derivative
-        where x_i = y_j. There it is taken at x - h and x + h, which differs by O(h^2) because k is symmetric.
+        By autograd here: one backward pass for each x_i and k.
         """
-        matrices = self._cross_derivatives(X, Y)
-        same = (X[:, None] == Y).all(2).nonzero()
-        h = APART * (Y.amax(0) - Y.amin(0)) if len(Y) else Y.new_zeros(X.shape[1])
-        for i, j in same.tolist() if bool((h > 0).any()) else ():
-            matrices[i, j] = self._cross_derivatives(X[[i]] - h, Y[[j]] + h)[0, 0]
-        return matrices if full else matrices.diagonal(dim1=2, dim2=3)
-
-    def _cross_derivatives(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d d"]:
-        with torch.enable_grad():
-            x, y = X.detach().requires_grad_(), Y.detach().requires_grad_()
-            V = torch.zeros(len(X), len(Y), dtype=X.dtype, requires_grad=True)
-            weighted = _grad(self(x, y), x, V)  # sum_j V_ij d_k k_ij, linear in V: differentiating by V isolates each j
-            slopes = [_grad(weighted[:, k].sum(), V) for k in range(X.shape[1])]
-            rows = [torch.stack([_grad(slope[i].sum(), y) for slope in slopes], dim=1) for i in range(len(X))]
-        return torch.stack(rows).detach()
+        return cross_derivatives_by_autograd(self, X, Y, full=full)
 
     def between(self, left: Line, right: Line) -> Between:
         """k and its derivatives between the nodes of two lines in each row, which may be the same. Row by row here."""
@@ -171,6 +154,75 @@ class Kernel(ABC):
         return (squared / here).nan_to_num().sqrt().sum()
 
 
+@dataclass(frozen=True, eq=False)
+class Derived(Kernel):
+    """A kernel that is computed from one other kernel. Refuses what is no kernel of gplens."""
+
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+
+    @property
+    def autograd(self) -> bool:
+        return self.kernel.autograd
+
+    def parts(self) -> tuple[Kernel, ...]:
+        return self.kernel.parts()
+
+    def kinks(self, line: Line, Z: Float[Tensor, "n d"]) -> Float[Tensor, "b k"]:
+        return self.kernel.kinks(line, Z)
+
+    def categories(self, Z: Float[Tensor, "n d"]) -> tuple[int, ...]:
+        return self.kernel.categories(Z)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scale(Derived):
+    """variance * k. Refuses what is no kernel of gplens.
+
+    Example:
+        >>> kernel = gplens.kernels.Scale(gplens.kernels.RBF(torch.ones(1).double()), torch.tensor(9.0).double())
+        >>> kernel(torch.zeros(1, 1).double(), torch.zeros(1, 1).double()).item()
+        9.0
+    """
+
+    variance: Float[Tensor, ""]
+
+    def __call__(self, X: Float[Tensor, "b d"], Z: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
+        return self.variance * self.kernel(X, Z)
+
+    def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+        return self.variance * self.kernel.diagonal(X)
+
+    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+        return self.kernel.prepare(Z)
+
+    def section(self, line: Line, support: Support) -> Section:
+        return self.kernel.scaled_section(line, support, self.variance)
+
+    def along_diagonal(self, line: Line) -> Section:
+        return self.kernel.along_diagonal(line).scaled(self.variance)
+
+    def gradient(self, X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]) -> Float[Tensor, "u w d"]:
+        return self.variance * self.kernel.gradient(X, Y)
+
+    def between(self, left: Line, right: Line) -> Between:
+        return self.kernel.between(left, right).scaled(self.variance)
+
+    def between_points(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "p d"]) -> Between:
+        return self.kernel.between_points(X, Y).scaled(self.variance)
+
+    def fold(
+        self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
+    ) -> Float[Tensor, "b d *d"]:
+        return self.variance**2 * self.kernel.fold(left, right, support, H, A, full=full)
+
+    def length(self, line: Line) -> Float[Tensor, " b"]:
+        return self.kernel.length(line)
+
+
 def check_kernel(*kernels: Any) -> None:
     """Refuse an object that is not a kernel of gplens, such as a kernel of another library."""
     foreign = [kernel for kernel in kernels if not isinstance(kernel, Kernel)]
@@ -192,10 +244,3 @@ def check_features(kernel: Kernel, parameter: Float[Tensor, " k"], Z: Float[Tens
             f"{type(kernel).__name__}: expected support points with {len(parameter)} features, one for each entry of "
             f"its parameters, got {Z.shape[1]}."
         )
-
-
-def _grad(of: Tensor, by: Tensor, weights: Tensor | None = None) -> Tensor:
-    """A derivative that can be differentiated again; zero if there is no dependence."""
-    if not of.requires_grad:
-        return torch.zeros_like(by)
-    return torch.autograd.grad(of, by, weights, create_graph=True, materialize_grads=True)[0]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.kernels.composite import Derived
+from gplens.kernels.kernel import Derived
 from gplens.lines.between import Between, PairMatrix
 from gplens.lines.line import Line, Section
 from gplens.lines.radial import Support

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from gplens.kernels.kernel import Kernel, check_features
 from gplens.lines.between import Between
+from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line, Section, constant_section
-from gplens.lines.quadratic import Quadratic
-from gplens.lines.radial import Points, Profile, Radial, Support
+from gplens.lines.radial import Profile, Radial, Support
 from gplens.lines.shapes import Batch
 
 
@@ -41,7 +41,7 @@ class Stationary(Kernel, Profile):
 
     def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
         check_features(self, self.lengthscale, Z)
-        return Support(Z, Points.of(Z, self.lengthscale))
+        return Support(Z, self.lengthscale)
 
     def section(self, line: Line, support: Support) -> Section:
         return self._radial(line, support).section(self)
@@ -52,7 +52,6 @@ class Stationary(Kernel, Profile):
         return self._radial(line, support).section(self, factor)
 
     def _radial(self, line: Line, support: Support) -> Radial:
-        assert support.points is not None
         return Radial.of(support.points, line)
 
     def along_diagonal(self, line: Line) -> Section:

@@ -9,8 +9,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.lines.pull_back import embed
+from gplens.lines.forms import embed
 
+APART = 5e-6
+"""The step h of a derivative at x = y, relative to the extent of all points."""
 PairMatrix = Float[Tensor, "b q p d *d"]
 """A matrix over pairs of features for each pair of nodes, or its diagonal."""
 Matrix = Float[Tensor, "b d *d"]
@@ -162,3 +164,38 @@ def stack(rows: list[Between]) -> Between:
         lambda: torch.cat([row.by_y for row in rows]),
         lambda full: torch.cat([row.by_both(full) for row in rows]),
     )
+
+
+def cross_derivatives_by_autograd(
+    k: Callable[[Tensor, Tensor], Tensor], X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"], *, full: bool
+) -> Float[Tensor, "u w d *d"]:
+    """d_k d_l' k(x_i, y_j)  (5.12), for all k and l if full, else for k = l, by a backward pass for each x_i and k.
+
+    Distances that are clamped at zero have no derivative where x_i = y_j. There it is taken at x - h and x + h, which
+    differs by O(h^2) because k is symmetric.
+    """
+    matrices = _cross_derivatives(k, X, Y)
+    same = (X[:, None] == Y).all(2).nonzero()
+    h = APART * (Y.amax(0) - Y.amin(0)) if len(Y) else Y.new_zeros(X.shape[1])
+    for i, j in same.tolist() if bool((h > 0).any()) else ():
+        matrices[i, j] = _cross_derivatives(k, X[[i]] - h, Y[[j]] + h)[0, 0]
+    return matrices if full else matrices.diagonal(dim1=2, dim2=3)
+
+
+def _cross_derivatives(
+    k: Callable[[Tensor, Tensor], Tensor], X: Float[Tensor, "u d"], Y: Float[Tensor, "w d"]
+) -> Float[Tensor, "u w d d"]:
+    with torch.enable_grad():
+        x, y = X.detach().requires_grad_(), Y.detach().requires_grad_()
+        V = torch.zeros(len(X), len(Y), dtype=X.dtype, requires_grad=True)
+        weighted = _grad(k(x, y), x, V)  # sum_j V_ij d_k k_ij, linear in V: differentiating by V isolates each j
+        slopes = [_grad(weighted[:, i].sum(), V) for i in range(X.shape[1])]
+        rows = [torch.stack([_grad(slope[i].sum(), y) for slope in slopes], dim=1) for i in range(len(X))]
+    return torch.stack(rows).detach()
+
+
+def _grad(of: Tensor, by: Tensor, weights: Tensor | None = None) -> Tensor:
+    """A derivative that can be differentiated again; zero if there is no dependence."""
+    if not of.requires_grad:
+        return torch.zeros_like(by)
+    return torch.autograd.grad(of, by, weights, create_graph=True, materialize_grads=True)[0]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.lines.scratch import New
+from gplens.lines.shapes import New
 
 
 @final

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from gplens.paths.integrand import Integral, Integrand, Rule
+from gplens.paths.integrals import Integral, PathSums, allowed_error, joined_paths
+from gplens.paths.integrand import Integrand, Rule
 from gplens.paths.panel_refinement import PanelRefinement
-from gplens.paths.path_sums import PathSums, allowed_error, joined_paths
 
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
 """Numbers of nodes n for a first attempt at a panel, and the panel length in lengthscales up to which n suffice at a

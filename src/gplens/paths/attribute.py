@@ -6,30 +6,24 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gplens.lines.line import Line
-from gplens.lines.scratch import Scratch
+from gplens.lines.line import Line, Scratch
 from gplens.paths.averaging import Background, averaged
-from gplens.paths.blocks import (
-    Attribution,
-    balanced,
-    empty_like,
-    in_order,
-    numbers_of_a_path,
-    numbers_on_a_line,
-    rows_in_a_block,
-    tensors_of,
-    written_in_place,
-)
-from gplens.paths.end_targets import Targets, targets_on
+from gplens.paths.blocks import balanced, in_order
 from gplens.paths.gradient import PathGradient
-from gplens.paths.integrand import Question, Rule
+from gplens.paths.integrals import Attribution, empty_like, tensors_of, written_in_place
+from gplens.paths.integrand import Question, Rule, Targets, targets_on
 from gplens.paths.share_gradient import ShareGradient
 from gplens.paths.switching import SwitchingGradient
+from gplens.processes.process import numbers_on_a_line, rows_in_a_block
 
 FIRST_NODES = 2
 """The number of nodes per row that the size of a block assumes."""
 CHANNELS = 3
 """Sums of a nested rule."""
+SUMS = 10
+"""Numbers that a path holds for each feature and output: x - x0, the sums of two rules, and finished results."""
+NODES = 48
+"""Numbers that the nodes of a path and their weights take: three for each of sixteen nodes."""
 
 
 def attribute(
@@ -62,6 +56,11 @@ def rows_of_a_block(question: Question, baselines: int) -> int:
     process, outputs = question.process, len(question.outputs)
     numbers = numbers_on_a_line(process, FIRST_NODES, CHANNELS * outputs)
     return rows_in_a_block(baselines * max(numbers, numbers_of_a_path(process.features, outputs)))
+
+
+def numbers_of_a_path(features: int, outputs: int) -> int:
+    """Numbers that the integral over one path holds, whatever the process."""
+    return SUMS * features * outputs + NODES
 
 
 def _over_baselines(

@@ -9,8 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.lines.units import power_of_two
-from gplens.paths.blocks import Attribution
-from gplens.paths.integrand import Integral
+from gplens.paths.integrals import Attribution, Integral
 
 TIGHTENINGS = 3
 """How often paths are integrated again with a smaller tolerance, if they cancel in their average."""

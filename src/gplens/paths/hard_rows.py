@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gplens.lines.line import Line
-from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.integrals import Integral
+from gplens.paths.integrand import Question, Rule
 
 MANY = 20_000
 """The number of nodes of a path above which it is mentioned: a smooth path of one lengthscale takes 11."""

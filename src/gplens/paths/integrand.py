@@ -4,17 +4,22 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from jaxtyping import Bool, Float, Int
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.expectations.expectation import Expectation
+from gplens.lines.line import Line
 from gplens.lines.switches import Switches
+from gplens.paths.integrals import Integral, PathSums, TargetChange
 from gplens.paths.nested import nested_rule
 from gplens.paths.panel_sums import KeptNodes, PanelSums
 from gplens.paths.panels import Panels
-from gplens.paths.path_sums import PathSums, TargetChange
 from gplens.processes.one_hot_process import OneHotProcess
-from gplens.processes.process import CUTS, Process
+from gplens.processes.process import CUTS, Process, numbers_on_a_line, rows_in_a_block
+
+Targets = tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]
+"""T(x) and T(x0)."""
 
 
 @final
@@ -30,6 +35,18 @@ class Question:
     """Blocks of columns that paths switch at once (10.1); None if no path changes one."""
     shares: OneHotProcess | None = None
     """The latent functions of numbers and shares of categories (10.3), if the target is affine in them; else None."""
+
+
+def targets_on(question: Question, line: Line) -> Float[Tensor, "b o"]:
+    """T at the only nodes of lines, in blocks of rows."""
+    process, expectation = question.process, question.expectation
+    blocks = line.split(rows_in_a_block(numbers_on_a_line(process, 1, 1)))
+    return torch.cat([expectation.jet(process.along(block), question.outputs).value[:, :, 0] for block in blocks])
+
+
+def finished(d: Float[Tensor, "b d"], end: Float[Tensor, "b o"], start: Float[Tensor, "#b o"]) -> Targets:
+    """Set T(x) to T(x0), to the last bit, for inputs that equal their baseline, whatever the rounding of either."""
+    return torch.where((d == 0).all(1, keepdim=True), start, end), start.expand(len(d), -1)
 
 
 class Integrand(TargetChange):
@@ -90,32 +107,6 @@ class Integrand(TargetChange):
         self, rows: Int[Tensor, " s"], t: Float[Tensor, "s q"], weights: Float[Tensor, "s r q"]
     ) -> Float[Tensor, "s r o d"]:
         """d_k sum_q weights_q d_k T(x(t_q)) on the paths `rows`."""
-
-
-@final
-@dataclass(frozen=True)
-class Integral:
-    """The result of a rule."""
-
-    values: Float[Tensor, "b o d"]
-    error: Float[Tensor, "b o d"] | None
-    """Estimated error of every value; None if the rule has no estimate."""
-    nodes: Int[Tensor, " b"]
-    """The number of nodes at which each path was evaluated."""
-    converged: Bool[Tensor, " b"] | None
-    """Whether the tolerance was met; None if the rule has no estimate."""
-    estimate: Float[Tensor, "b o d"] | None = None
-    """The estimated errors, without the safety margins of the stated ones; None if unknown."""
-
-    def replaced(self, rows: Bool[Tensor, " b"], again: "Integral") -> "Integral":
-        """With some paths replaced by new results. Numbers of nodes are added."""
-
-        def put(old: Tensor | None, new: Tensor | None) -> Tensor | None:
-            return None if old is None or new is None else old.index_put((rows,), new)
-
-        values, nodes = self.values.index_put((rows,), again.values), self.nodes.index_put((rows,), again.nodes, True)
-        converged, estimate = put(self.converged, again.converged), put(self.estimate, again.estimate)
-        return Integral(values, put(self.error, again.error), nodes, converged, estimate)
 
 
 class Rule(ABC):

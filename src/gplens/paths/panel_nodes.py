@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.lines.pull_back import Form
+from gplens.lines.forms import Form
 from gplens.paths.panel_sums import KeptNodes
 from gplens.processes.process import Marginals
 

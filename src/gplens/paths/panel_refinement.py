@@ -4,10 +4,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gplens.paths.integrals import PathSums, allowed_error, ratio
 from gplens.paths.integrand import Integrand
 from gplens.paths.panel_sums import KeptNodes, PanelSums
 from gplens.paths.panels import Panels, gain
-from gplens.paths.path_sums import PathSums, allowed_error, ratio
 
 NESTED = (15, 31)
 """The rules whose nodes the next attempt contains."""

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from gplens.paths.path_sums import ratio
+from gplens.paths.integrals import ratio
 
 
 class KeptNodes(ABC):

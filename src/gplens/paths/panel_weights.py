@@ -7,7 +7,7 @@ from torch import Tensor
 from gplens.paths.integrand import Question
 from gplens.paths.nested import INTERPOLATING, NestedRule
 from gplens.paths.panel_nodes import PanelNodes
-from gplens.paths.path_sums import NodeValues, NodeWeights
+from gplens.paths.path_psi import NodeValues, NodeWeights
 from gplens.paths.pieces import SteepPanels, is_steep
 
 

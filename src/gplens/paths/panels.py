@@ -11,7 +11,7 @@ from numpy.polynomial import legendre
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gplens.paths.path_sums import ratio
+from gplens.paths.integrals import ratio
 
 Nodes = NDArray[np.float64]
 NEWTON = 3

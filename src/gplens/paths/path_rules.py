@@ -2,33 +2,26 @@
 
 from dataclasses import dataclass
 from functools import cache
-from math import log10
 from typing import final
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.polynomial import legendre
 from torch import Tensor
 
 MOMENTS = 4
 """Legendre polynomials with which attributions have to add up, from P_0 = 1 on."""
+
 LAST = 2
 """Last coefficients of the Legendre series of the gradient, which tell whether features cancel in the sums."""
+
 SIZES = (12, 18, 27, 40, 60, 92)
 """Numbers of nodes. Paths with the same number are evaluated together, and each such set costs a fixed time: ratios of
 about 1.5 are better for small tables than smaller ones, and as good for large ones. Recipe: benchmarks/blocks.py"""
-AGAIN = (2, 4, 5)
-"""Indices in SIZES of the rules for paths that missed: these are few, so that the sets are few rather than small."""
-FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
-"""Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
-1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
+
 END = (1.0, 0.0)
 """Where inputs and baselines are on a path."""
-FIXED = 0.4
-"""The part of these nodes that every tolerance needs; the rest grows with the number of digits."""
-LEAST, MOST = 1.25, 2.5
-"""The next attempt at a path has at least so many times the nodes; panels are better than more than the most."""
 
 
 @final
@@ -75,25 +68,3 @@ def path_rule(count: int, psi: int, ends: int) -> PathRule:
         torch.as_tensor(spread.reshape(len(spread), -1)),
         torch.as_tensor(np.pad(slopes, ((0, 0), (0, ends)))),
     )
-
-
-def first_sizes(length: Float[Tensor, " b"], tolerance: float, reach: float, *, smooth: bool) -> Int[Tensor, " b"]:
-    """The index in SIZES of the first rule for paths of a length; len(SIZES) where panels are better.
-
-    So are panels of at most `reach` lengthscales, with nine nodes each, where these are more nodes.
-    """
-    digits = -log10(tolerance) / 6
-    wanted = (FIRST[smooth] + PER_LENGTH[smooth] * length) * (FIXED + (1 - FIXED) * digits)
-    wanted = torch.where(wanted < 9 * length / reach, torch.inf, wanted)
-    return torch.bucketize(wanted, length.new_tensor(SIZES))
-
-
-def next_sizes(
-    size: Int[Tensor, " b"], error: Float[Tensor, "b o"], allowed: Float[Tensor, "b o"]
-) -> Int[Tensor, " b"]:
-    """The index in SIZES of the next rule, if the error of the last one falls geometrically with its nodes."""
-    more = torch.where(error > allowed, torch.log(allowed) / torch.log(error.clamp(max=0.5)), 0.0).amax(1)
-    more = torch.where(more <= MOST, more.clamp(min=LEAST), torch.inf)
-    count = torch.tensor(SIZES, dtype=error.dtype)[size] * more
-    sizes = [SIZES[index] for index in AGAIN]
-    return size.new_tensor([*AGAIN, len(SIZES)])[torch.bucketize(count, count.new_tensor(sizes))]

@@ -9,9 +9,10 @@ from numpy.polynomial import legendre
 from torch import Tensor
 
 from gplens.expectations.expectation import Expectation, Jet
+from gplens.paths.integrals import ratio
 from gplens.paths.nested import LAST_TERMS, NestedRule
 from gplens.paths.panels import Panels, gauss_kronrod
-from gplens.paths.path_sums import NodeValues, ratio
+from gplens.paths.path_psi import NodeValues
 from gplens.processes.process import Marginals
 
 REACH = 2.0

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gplens.lines.line import Line
 from gplens.paths.averaging import Background
-from gplens.paths.blocks import Attribution
+from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
 from gplens.processes.prior_variances import BLOCK, support_along, support_of_rows
 from gplens.processes.process import Process

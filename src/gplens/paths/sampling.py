@@ -8,8 +8,8 @@ from torch import Tensor
 
 from gplens.paths.attribute import attribute
 from gplens.paths.averaging import Background
-from gplens.paths.blocks import Attribution
-from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.integrals import Attribution, Integral
+from gplens.paths.integrand import Question, Rule
 
 
 def attribute_by_sampling(

@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line
+from gplens.paths.gradient import TargetGradient
 from gplens.paths.panel_nodes import Known
-from gplens.paths.path_sums import NodeWeights
-from gplens.paths.target_gradient import TargetGradient
+from gplens.paths.path_psi import NodeWeights
 from gplens.processes.one_hot_process import OneHotProcess
 from gplens.processes.process import Process
 

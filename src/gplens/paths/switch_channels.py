@@ -8,7 +8,7 @@ from gplens.expectations.channel_gradients import ChannelGradients
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.lines.switches import Corners
 from gplens.paths.panels import gauss_legendre
-from gplens.paths.path_sums import NodeValues
+from gplens.paths.path_psi import NodeValues
 
 Moments = tuple[Float[Tensor, "p c q"], Float[Tensor, "p c q"]]
 """m and v."""

@@ -11,11 +11,11 @@ from torch.nn.utils.rnn import pad_sequence
 from gplens.expectations.channel_gradients import ChannelGradients
 from gplens.lines.line import Line
 from gplens.lines.switches import Corners, Switches
+from gplens.paths.gradient import TargetGradient
 from gplens.paths.panel_nodes import Known
 from gplens.paths.panels import Panels, gauss_kronrod
-from gplens.paths.path_sums import NodeWeights
+from gplens.paths.path_psi import NodeWeights
 from gplens.paths.switch_channels import PIECES, Moments, split_changes, switched_pairs
-from gplens.paths.target_gradient import TargetGradient
 
 ORDER, HALVINGS, GAIN = 7, 12, 0.1
 """Of channels of categories: the Gauss nodes of a panel in t, how often panels are halved at most, and the part of

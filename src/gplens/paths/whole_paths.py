@@ -1,20 +1,81 @@
-"""Whole paths by Gauss's rules, with as many nodes as their length foretells, and more where they do not suffice."""
+"""Attributions from one Gauss rule for a whole path, with more nodes until they add up (MATH 4.15 to 4.18)."""
+
+from dataclasses import dataclass
+from functools import cache
+from math import log10
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.lines.scratch import Scratch
-from gplens.paths.blocks import numbers_on_a_line, rows_in_a_block
-from gplens.paths.end_targets import Targets
-from gplens.paths.integrand import Question
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, first_sizes, next_sizes
-from gplens.paths.whole_sums import WholeLines, WholeSums, whole_sums
+from gplens.lines.line import Line, Scratch
+from gplens.paths.integrals import ratio
+from gplens.paths.integrand import Question, Targets
+from gplens.paths.path_psi import NodeWeights, PathPsi, path_psi
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
+from gplens.processes.process import Marginals, numbers_on_a_line, rows_in_a_block
 
 ATTEMPTS = 3
 """Rules that are tried before a path is cut into panels."""
 FINER = 1.5
 """The nodes of psi in each attempt, in units of those in the one before."""
+AGAIN = (2, 4, 5)
+"""Indices in SIZES of the rules for paths that missed: these are few, so that the sets are few rather than small."""
+FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
+"""Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
+1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
+FIXED = 0.4
+"""The part of these nodes that every tolerance needs; the rest grows with the number of digits."""
+LEAST, MOST = 1.25, 2.5
+"""The next attempt at a path has at least so many times the nodes; panels are better than more than the most."""
+MARGIN = 5.0
+"""Safety factor on the largest gap. Recipe: scripts/path_nodes.py"""
+CANCEL = 5.0
+"""The last coefficients of features in units of those of their sum, above which the sum tells nothing of them."""
+FEW, PROBES = 16, 3
+"""Up to so many features each one is looked at, beyond it so many random combinations of them."""
+SIGNS = torch.tensor([(-1.0) ** j for j in range(MOMENTS)], dtype=torch.float64)[:, None]
+"""P_j at the beginning of a path; it is one at its end."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WholeSums:
+    """Integrals over whole paths, with targets at the ends."""
+
+    values: Float[Tensor, "b o d"]
+    error: Float[Tensor, "b o"]
+    """The estimated error of every feature."""
+    end: Float[Tensor, "b o"]
+    start: Float[Tensor, "b o"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WholeLines:
+    """Lines from baselines to inputs, and what is known of their ends."""
+
+    x0: Float[Tensor, "#e d"]
+    d: Float[Tensor, "e d"]
+    """x - x0."""
+    last: bool = False
+    """Whether the last line stays at the baseline that all share, where T is then evaluated once."""
+    targets: tuple[Float[Tensor, "e o"], Float[Tensor, "e o"]] | None = None
+    """T(x) and T(x0); None if they are to be evaluated."""
+
+    @property
+    def ends(self) -> int:
+        """At how many ends of each line T is evaluated."""
+        return 0 if self.targets is not None else 1 if self.last else 2
+
+    def targets_of(self, psi: PathPsi) -> tuple[Float[Tensor, "b o"], Float[Tensor, "b o"]]:
+        """T(x) and T(x0) of the lines that move or could."""
+        if self.targets is not None:
+            return self.targets
+        if self.last:
+            return psi.ends[:-1, :, 0], psi.ends[-1:, :, 0].expand(len(self.d) - 1, -1)
+        return psi.ends[:, :, 0], psi.ends[:, :, 1]
 
 
 class WholePaths:
@@ -105,3 +166,70 @@ class WholePaths:
     def missed(self) -> Bool[Tensor, " b"]:
         """The paths that are left for panels."""
         return ~self.settled
+
+
+def first_sizes(length: Float[Tensor, " b"], tolerance: float, reach: float, *, smooth: bool) -> Int[Tensor, " b"]:
+    """The index in SIZES of the first rule for paths of a length; len(SIZES) where panels are better.
+
+    So are panels of at most `reach` lengthscales, with nine nodes each, where these are more nodes.
+    """
+    digits = -log10(tolerance) / 6
+    wanted = (FIRST[smooth] + PER_LENGTH[smooth] * length) * (FIXED + (1 - FIXED) * digits)
+    wanted = torch.where(wanted < 9 * length / reach, torch.inf, wanted)
+    return torch.bucketize(wanted, length.new_tensor(SIZES))
+
+
+def next_sizes(
+    size: Int[Tensor, " b"], error: Float[Tensor, "b o"], allowed: Float[Tensor, "b o"]
+) -> Int[Tensor, " b"]:
+    """The index in SIZES of the next rule, if the error of the last one falls geometrically with its nodes."""
+    more = torch.where(error > allowed, torch.log(allowed) / torch.log(error.clamp(max=0.5)), 0.0).amax(1)
+    more = torch.where(more <= MOST, more.clamp(min=LEAST), torch.inf)
+    count = torch.tensor(SIZES, dtype=error.dtype)[size] * more
+    sizes = [SIZES[index] for index in AGAIN]
+    return size.new_tensor([*AGAIN, len(SIZES)])[torch.bucketize(count, count.new_tensor(sizes))]
+
+
+def whole_sums(question: Question, lines: WholeLines, count: int, finer: float, scratch: Scratch) -> WholeSums:
+    """(4.16) from `count` nodes of the latent functions, and `finer` times the usual number of nodes of psi."""
+    scratch.reset()
+    d, rows, t = lines.d, len(lines.d) - lines.last, path_rule(count, count, lines.ends).t
+    marginals = question.process.along(Line(lines.x0, d, t.expand(len(d), -1), scratch))
+    psi = path_psi(question, marginals, count, finer, lines.ends)
+    values, totals, size = _contracted(psi.weights, marginals, d)
+    end, start = lines.targets_of(psi)
+    end = torch.where((d[:rows] == 0).all(1, keepdim=True), start, end)
+    exact = end[:, None] - SIGNS * start[:, None] - psi.slopes[:rows]  # (4.17)
+    return WholeSums(values[:rows], _error(totals[:rows], size[:rows], exact), end, start)
+
+
+def _contracted(
+    weights: NodeWeights, marginals: Marginals, d: Float[Tensor, "b d"]
+) -> tuple[Float[Tensor, "b o d"], Float[Tensor, "b l o"], Float[Tensor, "b o"]]:
+    """The integrals, all sums of the rule summed over features, and the size of the last ones over features."""
+    if d.shape[1] <= FEW:
+        sums = weights.sums(marginals, d)
+        return sums[:, 0], sums.sum(3), sums[:, MOMENTS:].abs().amax((1, 3))
+    (channels, outputs), form = weights.by_m.shape[1:3], weights.pulled_back(marginals)
+    values = form.channels(slice(0, outputs)).evaluate(d.new_empty(d.shape[0], outputs, d.shape[1])).mul_(d[:, None])
+    rest = form.channels(slice(outputs, None)).contracted(d, _probes(d.shape[1]), (channels - 1) * outputs)
+    rest = rest.unflatten(1, (-1, outputs))
+    totals = torch.cat([values.sum(2)[:, None], rest[..., 0]], dim=1)
+    return values, totals, rest[:, MOMENTS - 1 :, :, 1:].abs().amax((1, 3))
+
+
+@cache
+def _probes(features: int) -> Float[Tensor, "d s"]:
+    """A column of ones, and random numbers, in whose combinations features do not cancel."""
+    random = torch.randn(features, PROBES, generator=torch.Generator().manual_seed(features), dtype=torch.float64)
+    return torch.cat([torch.ones(features, 1, dtype=torch.float64), random], dim=1)
+
+
+def _error(
+    totals: Float[Tensor, "b l o"], size: Float[Tensor, "b o"], exact: Float[Tensor, "b j o"]
+) -> Float[Tensor, "b o"]:
+    """The largest gap of the moments, times what single features may have beyond their sum  (4.18)."""
+    gap = (totals[:, :MOMENTS] - exact).abs().amax(1)
+    cancelling = ratio(size, totals[:, MOMENTS:].abs().amax(1)).clamp(min=1.0)
+    error = MARGIN * gap * cancelling.clamp(max=CANCEL)
+    return torch.where(cancelling > CANCEL, torch.maximum(error, size), error)

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
-from gplens.lines.pull_back import Form
 from gplens.processes.category_blocks import blocks_behind
 from gplens.processes.crossings import slowed
 from gplens.processes.curved_pairs import CurveNodes, curve_pairs, curve_split_pairs, posterior_of

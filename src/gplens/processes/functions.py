@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.forms import Form
 from gplens.lines.line import Line, Section, autograd_section
 from gplens.lines.pairs import Pairs
-from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals, Process
 
 Function = Callable[[Tensor], Tensor]

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
-from gplens.lines.pull_back import Form
 from gplens.processes.process import Marginals, Process, Sources
 from gplens.processes.wrapping import Wrapping
 

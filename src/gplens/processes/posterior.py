@@ -12,9 +12,9 @@ from torch import Tensor
 
 from gplens.kernels import Kernel
 from gplens.kernels.kernel import check_kernel
+from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
-from gplens.lines.quadratic import Quadratic
 from gplens.means import ConstantMean, Mean
 from gplens.processes.posterior_along import PosteriorMarginals, posterior_pairs, posterior_split_pairs
 from gplens.processes.process import Blocks, Marginals, Process

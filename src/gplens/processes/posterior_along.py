@@ -7,18 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.forms import Form, Quadratic, QuadraticProduct
 from gplens.lines.line import Line, Section
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
-from gplens.lines.pull_back import Form
 from gplens.lines.pull_back_weights import Weights
-from gplens.lines.quadratic import Quadratic, QuadraticProduct
-from gplens.processes.process import Marginals
+from gplens.processes.process import Marginals, without_rounding
 
 if TYPE_CHECKING:
     from gplens.processes.posterior import Posterior
-
-ROUNDING = 1e-6
-"""v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) cannot be rounding."""
 
 
 @final
@@ -68,19 +64,6 @@ class PosteriorMarginals(Marginals):
             W = W + Weights.varying(-2 * wv, self.fitted.A_k.expand(-1, wv.shape[2], -1, -1))  # (4.2)
             forms.append(self.prior_variance.pull_back(Weights.varying(wv.sum(2, keepdim=True), ones)))
         return sum(forms, start=self.k.pull_back(W))
-
-
-def without_rounding(v: Float[Tensor, "i j q"], prior: Float[Tensor, "#i #j #q"]) -> Float[Tensor, "i j q"]:
-    """v with negative rounding errors set to zero. A variance that is truly negative is an error."""
-    if bool((v < -ROUNDING * prior).any()):
-        i = int((v + ROUNDING * prior).argmin())
-        worst, prior_there = float(v.flatten()[i]), float(prior.expand_as(v).flatten()[i])
-        raise ArithmeticError(
-            f"expected a posterior variance >= 0, got {worst:.3g} where the prior variance is {prior_there:.3g}. "
-            "Either A does not belong to this kernel and Z, or it is too badly conditioned: fit again with more noise "
-            "or jitter."
-        )
-    return v.clamp(min=0)
 
 
 @final

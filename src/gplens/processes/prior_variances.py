@@ -14,6 +14,10 @@ from gplens.processes.transformed import Transformed
 
 BLOCK = 64
 """The most paths that are evaluated at once."""
+PATHS = 16
+"""The most paths whose ends and middle are checked by every call."""
+PLACES = (0.0, 0.5, 1.0)
+"""The baseline, the middle and the input of a path."""
 
 
 def prior_variance(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
@@ -67,3 +71,27 @@ def support_of_rows(
             return None
         blocks.append(support.amin(1).unflatten(0, x0.shape[:2]))
     return torch.cat(blocks)
+
+
+def support_at_places(
+    process: Process, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], known: Marginals | None = None
+) -> Float[Tensor, "k p"] | None:
+    """The support at the baseline, the middle and the input of some paths, averaged over the baselines of each input.
+
+    This evaluates v at three points of at most 16 paths, whatever the number of inputs. None if the prior is not known.
+    `known` are the marginals of a single path at its input, baseline and middle.
+    """
+    s = min(baselines.shape[1], PATHS)
+    rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
+    starts = (baselines if len(baselines) == 1 else baselines[rows])[:, members]
+    if known is not None and len(x) == baselines.shape[1] == 1:
+        points = torch.cat([x, starts[:, 0], (x + starts[:, 0]) / 2])
+        support = support_at(process, points, known)
+        return None if support is None else support.amin(1)[None, [1, 2, 0]]
+    support = support_of_rows(process, x[rows], starts, torch.tensor(PLACES, dtype=x.dtype))
+    return None if support is None else support.mean(1)
+
+
+def _spaced(count: int, most: int) -> Tensor:
+    """Evenly spaced positions."""
+    return torch.linspace(0, count - 1, min(count, most)).long()

@@ -9,14 +9,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
-from gplens.lines.pull_back import Form
 
 Blocks = tuple[tuple[int, ...], ...]
 """Columns that change together."""
 CUTS = 256
 """The most kinks at which paths are cut, unless a process says otherwise."""
+BLOCK = 2**25
+"""Bytes of the temporaries of a block. Recipe: benchmarks/blocks.py prints the time for several sizes."""
+HELD = 6
+"""Numbers held at once for each unit of the `width` of a process: distances, k, its slope, and products of them."""
+ROUNDING = 1e-6
+"""v is a difference of two numbers of the size of k(x,x). A result below -1e-6 k(x,x) cannot be rounding."""
 
 
 class Marginals(ABC):
@@ -130,7 +136,7 @@ class Process(ABC):
 
     @property
     def width(self) -> int:
-        """Numbers held per node, up to a common factor; paths/blocks.py derives the size of blocks of rows from it."""
+        """Numbers held per node, up to a common factor; the size of blocks of rows follows from it."""
         return self.latents * self.features
 
     def sources(self) -> "Sources | None":
@@ -184,3 +190,31 @@ class Sources:
     def jitter(self) -> Float[Tensor, " c"]:
         """The variance of N e."""
         return self.noise.square().sum(1)
+
+
+def rows_in_a_block(numbers: int) -> int:
+    """The number of rows that fit into a block, at least one, if each takes so many float64 numbers."""
+    return max(1, BLOCK // (8 * numbers))
+
+
+def numbers_on_a_line(process: Process, nodes: int, channels: int) -> int:
+    """Numbers that one line holds while its marginals are evaluated and `channels` of weights are pulled back."""
+    return HELD * nodes * process.width + channels * (process.width + 2 * process.features)
+
+
+def numbers_on_pairs(process: Process, nodes: int) -> int:
+    """Numbers that one line holds while covariances between all pairs of its nodes are evaluated."""
+    return nodes * numbers_on_a_line(process, nodes, 1) + 8 * nodes**2 * process.features
+
+
+def without_rounding(v: Float[Tensor, "i j q"], prior: Float[Tensor, "#i #j #q"]) -> Float[Tensor, "i j q"]:
+    """v with negative rounding errors set to zero. A variance that is truly negative is an error."""
+    if bool((v < -ROUNDING * prior).any()):
+        i = int((v + ROUNDING * prior).argmin())
+        worst, prior_there = float(v.flatten()[i]), float(prior.expand_as(v).flatten()[i])
+        raise ArithmeticError(
+            f"expected a posterior variance >= 0, got {worst:.3g} where the prior variance is {prior_there:.3g}. "
+            "Either A does not belong to this kernel and Z, or it is too badly conditioned: fit again with more noise "
+            "or jitter."
+        )
+    return v.clamp(min=0)

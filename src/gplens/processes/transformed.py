@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.lines.between import Between
+from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
-from gplens.lines.pull_back import Form
 from gplens.processes.category_blocks import blocks_behind
 from gplens.processes.process import Blocks, Marginals, Process, Sources
 from gplens.processes.wrapping import Wrapping

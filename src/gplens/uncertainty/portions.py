@@ -12,8 +12,8 @@ from torch import Tensor
 from gplens.explanation.spread import Spread
 from gplens.paths.attribute import attribute, rows_of_a_block
 from gplens.paths.averaging import Background
-from gplens.paths.blocks import Attribution
-from gplens.paths.integrand import Integral, Question, Rule
+from gplens.paths.integrals import Attribution, Integral
+from gplens.paths.integrand import Question, Rule
 from gplens.paths.prior_part import Integrate
 from gplens.paths.sampling import attribute_by_sampling
 from gplens.uncertainty.answers import spread_of

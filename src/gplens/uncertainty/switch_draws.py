@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.paths.integrand import Question
-from gplens.paths.path_sums import NodeValues
+from gplens.paths.path_psi import NodeValues
 from gplens.processes.joint import JointPoints
 from gplens.processes.process import Process, Sources
 from gplens.uncertainty.joint_columns import joint_in_columns

@@ -11,7 +11,7 @@ from gplens.adapters.gpytorch.live import DOUBLE, SINGLE, exactly, without_warni
 from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 from gplens.adapters.reading import compare_numbers
 from gplens.expectations.acquisition import Acquisition
-from gplens.lines.pull_back import Form
+from gplens.lines.forms import Form
 from gplens.processes.process import Marginals
 
 ROUNDING = 1e-9

@@ -17,7 +17,7 @@ from gplens.adapters.gpytorch.prior import AGREEMENT, Prior, cholesky, inverse, 
 from gplens.adapters.gpytorch.variational import read_variational
 from gplens.adapters.reading import compare_numbers
 from gplens.kernels import Kernel, Warped
-from gplens.lines.quadratic import Quadratic
+from gplens.lines.forms import Quadratic
 from gplens.means import AutogradMean, ConstantMean, Mean
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.kernels import Scale
-from gplens.lines.quadratic import Quadratic
+from gplens.lines.forms import Quadratic
 from gplens.links import Exp, Identity, Link
 from gplens.means import AutogradMean, ConstantMean, LinearMean, Mean
 from gplens.processes.posterior import Posterior

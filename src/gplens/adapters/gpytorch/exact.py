@@ -17,7 +17,7 @@ from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior, some_o
 from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.gpytorch.snapshot import Snapshot
 from gplens.adapters.reading import Reading, check_columns, read_model, with_likelihood
-from gplens.lines.quadratic import Quadratic
+from gplens.lines.forms import Quadratic
 from gplens.processes.posterior import Posterior
 
 

@@ -17,7 +17,7 @@ from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, TotalVariance
 from gplens.likelihood import Likelihood
-from gplens.lines.quadratic import Quadratic
+from gplens.lines.forms import Quadratic
 from gplens.links import OneVsRest, ProbitMixture
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Marginals

@@ -14,7 +14,7 @@ from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
 from gplens.expectations.elementwise import ExpectedLink, LatentVariance
 from gplens.likelihood import Likelihood
-from gplens.lines.quadratic import Quadratic
+from gplens.lines.forms import Quadratic
 from gplens.links import Identity, Probit
 from gplens.means import ConstantMean
 from gplens.processes.mix import Mix
