@@ -13,7 +13,7 @@ from jaxtyping import Float
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live_prior import follows_from_prior, has_prior
+from gplens.adapters.gpytorch.live_prior import follows_from_prior
 from gplens.adapters.gpytorch.snapshot import Snapshot, reference
 from gplens.adapters.reading import compare_numbers
 from gplens.lines.line import Line
@@ -125,7 +125,8 @@ def compare_live(
     """
     with snapshot.predicting(model) as (reference_now, compared):
         x, dtype = points.to(reference_now), reference_now.dtype
-        if compared and dtype == torch.float64 and follows_from_prior(model) and has_prior(model, process, x):
+        prior = snapshot.prior
+        if compared and dtype == torch.float64 and prior and follows_from_prior(model) and prior.is_of(model, x):
             return (PRIOR.format(len(points)),)
         if _is_small(model, snapshot):
             with suppress(ValueError, RuntimeError):  # then lazily, as the host does by itself

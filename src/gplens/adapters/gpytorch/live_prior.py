@@ -6,7 +6,8 @@ Points of a call may be so far from each other that k is zero between them, what
 compared together with support points at which the kernel varies.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import torch
 from gpytorch import settings
@@ -14,9 +15,11 @@ from gpytorch.models import ApproximateGP, ExactGP
 from jaxtyping import Float
 from torch import Tensor
 
+from gplens.lines.line import Line
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
+from gplens.processes.radial_posteriors import RadialPosteriors
 from gplens.processes.stack import Stack
 
 SUPPORT = 4
@@ -31,47 +34,76 @@ def follows_from_prior(module: Any) -> bool:
     return type(module).__call__ in (ApproximateGP.__call__, ExactGP.__call__)
 
 
-def has_prior(module: Any, process: Process, points: Float[Tensor, "k d"]) -> bool:
-    """Whether `forward` of a module in float64 computes the prior of the process at the points."""
-    posteriors = _posteriors(process)
-    if not posteriors:
-        return False
-    every = _with_support(posteriors, points.cpu())
-    with settings.lazily_evaluate_kernels(False), settings.debug(False):
-        prior = module.forward(every.to(points))
-        mean, covariance, points = prior.mean.cpu(), prior.lazy_covariance_matrix.to_dense().cpu(), every
-    latents = [(posterior, mu) for posterior in posteriors for mu in posterior.means]
-    means = mean.expand(len(latents), -1) if mean.ndim < 2 or len(mean) == 1 else mean
-    covariances = covariance.expand(len(latents), -1, -1) if covariance.ndim < 3 or len(covariance) == 1 else covariance
-    if not len(latents) == len(means) == len(covariances):
-        return False
-    kernels = {id(posterior): posterior.kernel(points, points) for posterior in posteriors}
-    return all(
-        _near(k, kernels[id(posterior)], 0.0) and _near(m, mu(points), 1.0)
-        for (posterior, mu), m, k in zip(latents, means, covariances, strict=True)
-    )
+@final
+@dataclass(frozen=True, eq=False)
+class LivePrior:
+    """The prior that was read, with the support points at which every comparison evaluates it."""
+
+    posteriors: tuple[Posterior, ...]
+    radial: RadialPosteriors | None
+    """The same posteriors, if the kernels of all latent functions can be evaluated together."""
+    support: Float[Tensor, "s d"]
+    """Some support points, each with one at which k is near half of its largest value."""
+
+    @staticmethod
+    def of(process: Process) -> "LivePrior | None":
+        """None for a process that is not made of posteriors."""
+        base = process.base if isinstance(process, Mix) else process
+        parts = base.parts if isinstance(base, Stack) else (base,)
+        posteriors = tuple(part for part in parts if isinstance(part, Posterior))
+        if len(posteriors) < len(parts):
+            return None
+        chosen = _some(posteriors[0].Z)
+        radial = base.radial if isinstance(base, Stack | Posterior) else None
+        return LivePrior(posteriors, radial, torch.cat([chosen, _partners(posteriors, chosen)]))
+
+    def is_of(self, module: Any, points: Float[Tensor, "k d"]) -> bool:
+        """Whether `forward` of a module in float64 computes this prior at the points, and beside support points."""
+        x = points.cpu()
+        every = torch.cat([x, self.support, _partners(self.posteriors, _some(x))])
+        with settings.lazily_evaluate_kernels(False), settings.debug(False):
+            prior = module.forward(every.to(points))
+            mean, covariance = prior.mean.cpu(), prior.lazy_covariance_matrix.to_dense().cpu()
+        k, mu = self._kernels(every), self._means(every)
+        if mean.shape not in (mu.shape, mu[:1].shape, mu[0].shape):
+            return False
+        if covariance.shape not in (k.shape, k[:1].shape, k[0].shape):
+            return False
+        return _near(covariance, k, 0.0) and _near(mean, mu, 1.0)
+
+    def _kernels(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "c k k"]:
+        """k(x_i, x_j) of each latent function."""
+        them = self.radial
+        if them is None:
+            return torch.cat([p.kernel(X, X).expand(p.latents, -1, -1) for p in self.posteriors])
+        scaled = (X - them.centre) * them.rho.sqrt()[:, None]
+        norm2 = scaled.square().sum(2)
+        r2 = norm2[:, :, None] + norm2[:, None] - 2 * (scaled @ scaled.mT)
+        return them.variance[:, None, None] * them.kernel.profile(r2.clamp_(min=0))
+
+    def _means(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "c k"]:
+        """mu(x_i) of each latent function."""
+        if self.radial is not None:
+            return self.radial.mean[:, None].expand(-1, len(X))
+        return torch.stack([mu(X) for posterior in self.posteriors for mu in posterior.means])
 
 
-def _with_support(posteriors: list[Posterior], points: Float[Tensor, "k d"]) -> Float[Tensor, "n d"]:
-    """The points and some support points, and for some of both one at which k is near half of its largest value."""
-    Z, parts = posteriors[0].Z, len(posteriors)
-    chosen = torch.cat([part[:: -(-len(part) // SUPPORT)] for part in (Z, points)])
+def _some(points: Float[Tensor, "k d"]) -> Float[Tensor, "s d"]:
+    """At most SUPPORT points, evenly spaced."""
+    return points[:: -(-len(points) // SUPPORT)]
+
+
+def _partners(posteriors: tuple[Posterior, ...], points: Float[Tensor, "s d"]) -> Float[Tensor, "s d"]:
+    """For each point a support point of one of the posteriors, the one at which k is nearest to half of k(x, x)."""
     partners = []
-    for i, posterior in enumerate(posteriors[: len(chosen)]):  # each has a partner of one of the posteriors
-        x = chosen[i::parts]
-        relative = posterior.kernel(x, posterior.Z) / posterior.kernel.diagonal(x)[:, None]
-        partners.append(posterior.Z[(relative - 0.5).abs().argmin(1)])
-    return torch.cat([points, Z[:: -(-len(Z) // SUPPORT)], *partners])
+    for i, posterior in enumerate(posteriors[: len(points)]):
+        x = points[i :: len(posteriors)]
+        k = posterior.kernel.section(Line.at(x), posterior.support).values[:, 0]
+        partners.append(posterior.Z[(k / posterior.kernel.diagonal(x)[:, None] - 0.5).abs().argmin(1)])
+    return torch.cat(partners)
 
 
-def _posteriors(process: Process) -> list[Posterior]:
-    """What a process of independent latent functions, or a mix of them, consists of; nothing for any other."""
-    if isinstance(process, Mix):
-        return _posteriors(process.base)
-    parts = process.parts if isinstance(process, Stack) else (process,)
-    posteriors = [part for part in parts if isinstance(part, Posterior)]
-    return posteriors if len(posteriors) == len(parts) else []
-
-
-def _near(host: Tensor, ours: Tensor, unit: float) -> bool:
-    return bool((host - ours).abs().max() <= AGREEMENT * (unit + ours.abs().max()))
+def _near(host: Float[Tensor, "*any"], ours: Float[Tensor, "c *k"], unit: float) -> bool:
+    """Whether both are equal up to rounding, at the scale of each latent function."""
+    size, off = (tensor.abs().flatten(1).amax(1) for tensor in (ours, host - ours))
+    return bool((off <= AGREEMENT * (unit + size)).all())

@@ -15,6 +15,7 @@ from gpytorch.models import GP
 from torch import Tensor
 from torch.nn import Module
 
+from gplens.adapters.gpytorch.live_prior import LivePrior
 from gplens.adapters.gpytorch.shadow import CACHES, CONTAINERS, reachable_modules
 from gplens.adapters.reading import check_unchanged
 from gplens.processes.process import Process
@@ -113,6 +114,7 @@ class Snapshot:
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
             self.reference = reference(module)
+        self.prior = LivePrior.of(process)
         self.numbers: list[Any] = []
         self.caches: list[dict[str, Any]] = []
 
