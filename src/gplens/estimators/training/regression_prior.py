@@ -46,4 +46,4 @@ def limits(at: Hyperparameters, structure: Structure, quiet: float) -> Bounds:
     place = list(at.tensors()).index("log_outputscale")
     upper = np.array(bounds.ub)  # a copy: scipy's own arrays may share their memory
     upper[ends[place] : ends[place + 1]] = log(LARGEST)
-    return Bounds(bounds.lb, upper)
+    return Bounds(bounds.lb, upper)  # type: ignore[arg-type]
