@@ -21,7 +21,7 @@ from gplens.explanation.result import Explanation
 from gplens.explanation.selection import Outputs
 from gplens.likelihood import Likelihood
 from gplens.paths import hard_rows
-from gplens.paths.adaptive import Adaptive
+from gplens.paths.attribute import Adaptive
 from gplens.paths.integrand import Rule
 from gplens.targets import Response, Target
 from gplens.uncertainty.requests import Uncertainty
@@ -124,7 +124,7 @@ def explain(
         posed = Posed.of(live, given, target, outputs, tolerance, uncertainty, channels)
         outcome = Outcome.of(posed, live, given, rule, support, progress)
     explanation = assembled(outcome, posed, live, given, target, rule)
-    integral, at = outcome.answer.finished.integral, given.first(outcome.answer.done)
+    integral, at = outcome.finished.integral, given.first(outcome.answer.done)
     of_spread = None if explanation.spread is None else explanation.spread.converged
     missed = any(converged is not None and not bool(converged.all()) for converged in (integral.converged, of_spread))
     if missed or int(integral.nodes.max()) > hard_rows.MANY * given.baselines.shape[1]:
@@ -180,7 +180,7 @@ def _of_inputs(outcome: Outcome, posed: Posed, given: Given, provenance: Provena
         values=shaped(integral.values),
         prediction=shaped(attribution.end),
         baseline_prediction=shaped(attribution.start),
-        gap=shaped(attribution.gap),
+        gap=shaped(integral.values.sum(2) - (attribution.end - attribution.start)),  # (4.4)
         error=None if error is None else error + floor if floor else error,
         nodes=integral.nodes,
         converged=integral.converged,

@@ -1,6 +1,6 @@
 """Quadrature rules for `explain(rule=...)`.
 
-`Adaptive`, the default, is defined in `paths/adaptive.py` and is public here. This file defines the fixed rules, whose
+`Adaptive`, the default, is defined in `paths/attribute.py` and is public here. This file defines the fixed rules, whose
 nodes are the same for every path.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from gplens.adapters.numbers import as_int
-from gplens.paths.adaptive import Adaptive
-from gplens.paths.integrals import Integral, allowed_error
+from gplens.paths.attribute import Adaptive
+from gplens.paths.integrals import Integral
 from gplens.paths.integrand import Integrand, Rule
 from gplens.paths.panels import Nodes, gauss_kronrod, gauss_legendre
 
@@ -53,7 +53,7 @@ class FixedRule(Rule):
         if coarse is None:
             return Integral(values, None, count, None)
         error = sums[:, 1].abs()
-        met = (error <= allowed_error(integrand, values, tolerance)[..., None]).flatten(1).all(1)
+        met = (error <= integrand.allowed_error(values, tolerance)[..., None]).flatten(1).all(1)
         return Integral(values, error, count, met)
 
 

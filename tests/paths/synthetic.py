@@ -38,13 +38,8 @@ class Synthetic(Integrand):
             return self.exact.sum(1, keepdim=True)
         return torch.tensor(self.stated, dtype=torch.float64)[:, None]
 
-    @property
-    def rounding(self) -> Tensor:
-        return 2e-16 * self.change.abs()
-
-    @property
-    def floor(self) -> float:
-        return 0.0
+    def allowed_error(self, values: Tensor, tolerance: float) -> Tensor:
+        return tolerance * (torch.maximum(self.change.abs(), values.abs().amax(2)) + 2e-16 * self.change.abs())
 
     @property
     def gap_floor(self) -> Tensor:

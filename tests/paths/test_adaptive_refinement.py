@@ -6,7 +6,7 @@ from synthetic import NARROW, NOISY, SMOOTH, ZERO, Known, Synthetic, bend, bump,
 
 import gplens
 from gplens.lines.line import Line
-from gplens.paths.adaptive import Adaptive
+from gplens.paths.attribute import Adaptive
 from gplens.paths.integrals import Integral
 from gplens.paths.panels import gain
 

@@ -6,7 +6,6 @@ import gplens
 from conformance.zoo import KERNELS, fitted, rows
 from gplens.kernels import Linear
 from gplens.lines.line import Line
-from gplens.processes.prior_variances import prior_variance, support_along
 
 X = rows(5, 6)[0]
 
@@ -20,31 +19,31 @@ def test_each_process_has_the_prior_variance_of_its_parts() -> None:
     rbf, matern = fitted(KERNELS["rbf"], 3)[0], fitted(KERNELS["matern52"], 3)[0]
     k = torch.stack([diagonal("rbf"), diagonal("matern52")], dim=1)
     stack = gplens.Stack((rbf, matern))
-    found = prior_variance(stack, X)
-    assert found is not None
-    torch.testing.assert_close(found, k, rtol=1e-12, atol=0)
+    prior = stack.prior_variance(X)
+    assert prior is not None
+    torch.testing.assert_close(prior, k, rtol=1e-12, atol=0)
     weights = torch.tensor([[1.0, -2.0], [0.5, 0.0], [3.0, 1.0]], dtype=torch.float64)
-    mixed = prior_variance(gplens.Mix(stack, weights, 0.25), X)
+    mixed = gplens.Mix(stack, weights, 0.25).prior_variance(X)
     assert mixed is not None
     torch.testing.assert_close(mixed, k @ (weights**2).T + 0.25)
     W = torch.diag(torch.tensor([2.0, 1.0, 0.5, 1.0], dtype=torch.float64))
     scaled = gplens.Transformed(stack, W, torch.ones(4, dtype=torch.float64))
-    moved = prior_variance(scaled, (X - 1) @ torch.linalg.inv(W))
+    moved = scaled.prior_variance((X - 1) @ torch.linalg.inv(W))
     assert moved is not None
     torch.testing.assert_close(moved, k)
 
 
 def test_functions_do_not_say_and_neither_does_what_contains_them() -> None:
     functions = gplens.Functions(lambda x: x.sum(1), lambda x: x.sum(1) ** 2, features=4)
-    assert prior_variance(functions, X) is None
-    assert prior_variance(gplens.Stack((functions, fitted(KERNELS["rbf"], 3)[0])), X) is None
-    assert support_along(functions, Line.at(X)) is None
+    assert functions.prior_variance(X) is None
+    assert gplens.Stack((functions, fitted(KERNELS["rbf"], 3)[0])).prior_variance(X) is None
+    assert functions.support_along(Line.at(X)) is None
 
 
 def test_the_support_is_one_at_data_without_noise_and_zero_far_away() -> None:
     posterior = gplens.Posterior.exact(fitted(KERNELS["rbf"], 3)[0].kernel, X, X.sum(1), noise=1e-8)
     line = Line(X[:1], 1e3 * torch.ones(1, 4, dtype=torch.float64), torch.tensor([[0.0, 1.0]], dtype=torch.float64))
-    support = support_along(posterior, line)
+    support = posterior.support_along(line)
     assert support is not None
     torch.testing.assert_close(support[0, 0], torch.tensor([1.0, 0.0], dtype=torch.float64), rtol=0, atol=1e-6)
 
@@ -52,6 +51,6 @@ def test_the_support_is_one_at_data_without_noise_and_zero_far_away() -> None:
 def test_where_the_prior_is_certain_so_is_the_support() -> None:
     """k(0, 0) = 0 for a linear kernel."""
     posterior = gplens.Posterior.exact(Linear(torch.ones(4, dtype=torch.float64)), X, X.sum(1), noise=0.1)
-    support = support_along(posterior, Line.at(torch.zeros(1, 4, dtype=torch.float64)))
+    support = posterior.support_along(Line.at(torch.zeros(1, 4, dtype=torch.float64)))
     assert support is not None
     assert float(support) == 1.0

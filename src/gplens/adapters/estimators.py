@@ -45,8 +45,7 @@ def _(model: FittedEstimator, points: Float[Tensor, "k d"] | None) -> Reading:
     name = type(model).__name__
     if not hasattr(model, "model_"):
         raise ValueError(f"expected a fitted {name}, got one without model_; call fit(X, y) first.")
-    from gplens.adapters.gpytorch.live import compare_live
-    from gplens.adapters.gpytorch.snapshot import Snapshot
+    from gplens.adapters.gpytorch.live import Snapshot, compare_live
 
     fitted, likelihood, process = model.model_, model.likelihood_, model.posterior_
     inner = with_likelihood(

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.calls.given_table import Given
+from gplens.calls.portions import Portion, finished, written
 from gplens.calls.posed import LiveModel, Posed
 from gplens.display.progress import showing
 from gplens.explanation.channels import Channels
@@ -18,45 +19,27 @@ from gplens.explanation.spread import Spread
 from gplens.explanation.support import Support
 from gplens.explanation.support_of_paths import support_of_paths
 from gplens.explanation.support_warning import LOW, warn_of_low_support
+from gplens.lines.line import Line
 from gplens.paths.attribute import attribute, rows_of_a_block
 from gplens.paths.averaging import Background
 from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
 from gplens.paths.prior_part import Integrate
 from gplens.paths.sampling import attribute_by_sampling
-from gplens.processes.prior_variances import support_at_places
+from gplens.processes.process import Marginals
 from gplens.uncertainty.across_rows import draw_across_rows
-from gplens.uncertainty.answers import spread_of
-from gplens.uncertainty.backgrounds import spread_over_background
+from gplens.uncertainty.asked_spreads import asked_spread
 from gplens.uncertainty.requests import Samples, Uncertainty
 from gplens.uncertainty.share_coordinates import ShareCoordinates
-from gplens.uncertainty.sums import NEXT_ROW, spread_of_sums
-from gplens.uncertainty.switch_spreads import spread_of_switches
+from gplens.uncertainty.sums import NEXT_ROW
 
 Points = tuple[Float[Tensor, "b d"], Float[Tensor, "#b s d"]]
 BLOCKS = 8
 """The number of blocks of a portion, which share their scratch memory."""
 ROWS = 32
 """The most rows of a portion with error bars, which take milliseconds a row."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Portion:
-    """The results of the first `done` inputs; the other rows of the tensors are NaN or zero."""
-
-    attribution: Attribution
-    spread: Spread | None
-    done: int
-    interrupt: KeyboardInterrupt | None = None
-    """The interrupt that ended the work early; None if it is complete."""
-
-    @property
-    def finished(self) -> Attribution:
-        """The attributions of the finished inputs."""
-        if self.done == len(self.attribution.end):
-            return self.attribution
-        return Attribution.of({name: part[: self.done] for name, part in self.attribution.tensors().items()})
+PATHS = 16
+"""The most paths whose support is checked by every call, at three points each."""
 
 
 @final
@@ -98,7 +81,7 @@ class Work:
                 rows = slice(done, done + size)
                 part = self._portion(x[rows], baselines if len(baselines) == 1 else baselines[rows], done)
                 count = len(part.attribution.end)
-                whole = part if count == len(x) else _written(whole, part, done, len(x))
+                whole = part if count == len(x) else written(whole, part, done, len(x))
                 done += count
                 if advance is not None:
                     advance(count)
@@ -118,54 +101,9 @@ class Work:
         if request is not None:
             if isinstance(request, Samples) and before:
                 request = replace(request, seed=request.seed + NEXT_ROW * before)
-            spread = self._spread(request, x, baselines, attribution.integral.values)
+            shares, values = ShareCoordinates.of(self.question, self.sets), attribution.integral.values
+            spread = asked_spread(shares, request, x, baselines, values, self.background)
         return Portion(attribution, spread, len(x))
-
-    def _spread(
-        self,
-        request: Uncertainty,
-        x: Float[Tensor, "p d"],
-        baselines: Float[Tensor, "#p s d"],
-        values: Float[Tensor, "p o d"],
-    ) -> Spread:
-        """The spread of the attributions, or of their sums over sets of features."""
-        at = ShareCoordinates.of(self.question, self.sets)
-        x, baselines, values = at.points(x), at.points(baselines), at.values(values)
-        background = replace(self.background, sets=at.sets)
-        if at.question.switches is not None:
-            return spread_of_switches(at.question, request, x, baselines, values, background)
-        if baselines.shape[1] > 1:
-            return spread_over_background(at.question, request, x, baselines, values, background)
-        asked = (at.question, request, x, baselines[:, 0], values)
-        return spread_of(*asked) if at.sets is None else spread_of_sums(*asked, at.sets)
-
-
-def _written(whole: Portion | None, part: Portion, before: int, rows: int) -> Portion:
-    """Write the results of a portion into their place in the results of all rows."""
-    if whole is None:
-        spread = None if part.spread is None else replace(part.spread, **_room(part.spread.tensors(), rows))
-        whole = Portion(Attribution.of(_room(part.attribution.tensors(), rows)), spread, 0)
-    _write(whole.attribution.tensors(), part.attribution.tensors(), before)
-    if whole.spread is None or part.spread is None:
-        return whole
-    lost = whole.spread.tensors().keys() - part.spread.tensors().keys()  # float64 does not hold these covariances
-    whole = replace(whole, spread=replace(whole.spread, **dict.fromkeys(lost)))
-    assert whole.spread is not None
-    _write(whole.spread.tensors(), part.spread.tensors(), before)
-    return whole
-
-
-def _room(tensors: dict[str, Tensor], rows: int) -> dict[str, Tensor]:
-    """Tensors for all rows."""
-    return {
-        name: part.new_full((rows, *part.shape[1:]), torch.nan if part.is_floating_point() else 0)
-        for name, part in tensors.items()
-    }
-
-
-def _write(whole: dict[str, Tensor], part: dict[str, Tensor], before: int) -> None:
-    for name, tensor in whole.items():
-        tensor[before : before + len(part[name])] = part[name]
 
 
 @final
@@ -178,6 +116,12 @@ class Outcome:
     support: Support | None
     channels: Channels | None
     interrupt: KeyboardInterrupt | None
+
+    @property
+    def finished(self) -> Attribution:
+        """The attributions of the finished inputs."""
+        answer = self.answer
+        return answer.attribution if answer.done == len(answer.attribution.end) else finished(answer)
 
     @staticmethod
     def of(
@@ -193,10 +137,10 @@ class Outcome:
             if posed.joint is not None and spread is not None and answer.interrupt is None:
                 spread = _joint_over_inputs(posed, work, spread, at, answer.attribution)
             if support:
-                trust = _support(posed, work, at, answer.finished)
+                trust = _support(posed, work, at, finished(answer))
             elif support is None and live.reading.acquisition is None:
                 known = live.compared_at if posed.question.process is live.reading.process else None
-                places = support_at_places(posed.question.process, *_with_own_categories(posed.question, at), known)
+                places = _support_at_places(posed.question, *at, known)
                 if places is not None and bool((places < LOW).any()):
                     warn_of_low_support(places)
             if posed.channels and answer.interrupt is None:
@@ -234,7 +178,25 @@ def _support(posed: Posed, work: Work, at: Points, attribution: Attribution) -> 
     return replace(trust, prior_part=prior, data_part=shares.summed(values) - prior)
 
 
-def _with_own_categories(question: Question, at: Points) -> Points:
-    """The same paths with the categories of each input kept constant."""
-    X, baselines = at
-    return X, baselines if question.switches is None else question.switches.held(baselines, X[:, None])
+def _support_at_places(
+    question: Question, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], known: Marginals | None
+) -> Float[Tensor, "k 3"] | None:
+    """The support at the baseline, the middle and the input of some paths, averaged over the baselines of each input.
+
+    Paths keep the categories of their inputs. None if the prior is not known. `known` are the marginals of a single
+    path at its input, baseline and middle.
+    """
+    if question.switches is not None:
+        baselines = question.switches.held(baselines, x[:, None])
+    s = min(baselines.shape[1], PATHS)
+    rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
+    starts, ends = (baselines if len(baselines) == 1 else baselines[rows])[:, members], x[rows][:, None]
+    places = torch.stack(torch.broadcast_tensors(ends, starts, (starts + ends) / 2))
+    one_path = len(x) == baselines.shape[1] == 1
+    support = question.process.support_along(Line.at(places.flatten(0, 2)), known if one_path else None)
+    return None if support is None else support.amin((1, 2)).unflatten(0, places.shape[:3]).mean(2).T[:, [1, 2, 0]]
+
+
+def _spaced(count: int, most: int) -> Tensor:
+    """Evenly spaced positions."""
+    return torch.linspace(0, count - 1, min(count, most)).long()

@@ -22,13 +22,10 @@ from gplens.paths.integrand import Question
 from gplens.processes.process import Marginals, Process
 from gplens.targets import Response, Target, bind_target
 from gplens.uncertainty.across_rows import check_across_rows, each_row_alone
-from gplens.uncertainty.answers import check_request
-from gplens.uncertainty.backgrounds import check_background
+from gplens.uncertainty.asked_spreads import check_asked
 from gplens.uncertainty.default_request import automatic_request
 from gplens.uncertainty.requests import Samples, Uncertainty
 from gplens.uncertainty.share_coordinates import ShareCoordinates
-from gplens.uncertainty.sums import check_sums
-from gplens.uncertainty.switch_spreads import check_switch_request
 
 CHECKED = 64
 """The most inputs, and as many baselines, at which a model that was just read is compared with the host."""
@@ -150,8 +147,7 @@ class Posed:
             check_across_rows(ShareCoordinates.of(question, sets).question)
             request = each_row_alone(question, joint)
         if request is not None:
-            _check_request(ShareCoordinates.of(question, sets), request)
-            check_background(question, request, baselines)
+            check_asked(ShareCoordinates.of(question, sets), request, baselines)
         return Posed(question, output_names, channels, request, joint, sets)
 
 
@@ -181,16 +177,6 @@ def _question(
     output_names = tuple(names[i] for i in chosen) if len(names) > 1 else None
     process, expectation, chosen = expectation.narrowed(process, chosen)
     return Question(process, expectation.within(finest), chosen, finest), output_names
-
-
-def _check_request(shares: ShareCoordinates, request: Uncertainty) -> None:
-    """Refuse error bars that cannot be computed."""
-    if shares.question.switches is not None:
-        check_switch_request(shares.question, request)
-    elif shares.sets is None:
-        check_request(shares.question, request)
-    else:
-        check_sums(shares.question, request, shares.sets)
 
 
 def _telling(X: Float[Tensor, "b d"], most: int) -> Int[Tensor, " k"]:

@@ -7,8 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.explanation.support import SupportWarning
-from gplens.processes.prior_variances import PLACES
 
+PLACES = (0.0, 0.5, 1.0)
+"""The baseline, the middle and the input of a path, where every call evaluates the support."""
 LOW = 0.1
 """The support below which a call warns. On tables of scikit-learn (wine, breast cancer, iris, digits, diabetes), paths
 from the mean, the medoid and a sample of the rows have a least support of 0.2 or more, and paths from zeros, which is

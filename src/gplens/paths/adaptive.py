@@ -1,14 +1,14 @@
-"""The default rule: refine by order, then by panels, only where a path needs it (MATH 4.9)."""
+"""Adaptive refinement of paths by order, then by panels, only where a path needs it (MATH 4.9)."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from gplens.paths.integrals import Integral, PathSums, allowed_error, joined_paths
-from gplens.paths.integrand import Integrand, Rule
+from gplens.paths.integrals import Integral, PathSums, joined_paths
+from gplens.paths.integrand import Integrand
 from gplens.paths.panel_refinement import PanelRefinement
 
 REACHES = {9: 1.25, 11: 1.75, 15: 3.0}
@@ -36,64 +36,32 @@ NEARLY = 4.0
 
 @final
 @dataclass(frozen=True)
-class Adaptive(Rule):
-    """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance (4.9).
+class OnPanels:
+    """Gauss-Kronrod on panels of paths, refined until every path converged or reached its largest number of panels."""
 
-    The error of a panel is |Kronrod - Gauss|, which estimates the error of the lower rule, times the gain of the higher
-    rule (4.9a). The first panels are at most `reach` lengthscales long, so that no bump of a kernel is missed.
-
-    Raises:
-        ValueError: if `reach` is not above zero, or `panels` is below one.
-
-    Example:
-        >>> rule = gplens.rules.Adaptive(reach=1.0)  # looks harder than the default
-        >>> bool(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).converged.all())
-        True
-    """
-
-    adaptive: ClassVar[bool] = True
-    reach: float = 6.0
-    panels: int = 4096
-    """The most panels of a path in one round. A path that needs more is reported as not converged."""
-
-    def __post_init__(self) -> None:
-        if not (self.reach > 0 and self.panels >= 1):
-            raise ValueError(f"Adaptive: expected reach > 0 and panels >= 1, got {self.reach} and {self.panels}.")
+    reach: float
+    """The most lengthscales of a first panel."""
+    most: int
+    """The most panels of a path in one round."""
 
     def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
-        """Whole paths where one rule suffices, panels where it does not.
-
-        Paths on panels that nearly converged, or whose attributions do not add up (4.4), are then repeated.
-        """
-        whole = integrand.whole_paths(tolerance, self.reach)
-        if whole is None:
-            return self._on_panels(integrand, tolerance)
-        limit = allowed_error(integrand, whole.values, tolerance)
-        missed = (whole.worst > limit).any(1)
-        smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit[..., None]
-        error = torch.maximum(whole.error, smallest * (whole.error > 0))
-        integral = Integral(whole.values, error, whole.nodes, ~missed, whole.error)
-        if not bool(missed.any()):
-            return integral
-        return integral.replaced(missed, self._on_panels(integrand.take(missed.nonzero()[:, 0]), tolerance))
-
-    def _on_panels(self, integrand: Integrand, tolerance: float) -> Integral:
+        """Paths that nearly converged, or whose attributions do not add up (4.4), are repeated."""
         reach = self.reach if integrand.smooth else min(self.reach, REACH_OF_ROUGH)
-        panels = (integrand.length / reach).ceil().clamp(1, self.panels).long()
+        panels = (integrand.length / reach).ceil().clamp(1, self.most).long()
         sums, finer = self._refined(integrand, tolerance, panels), tolerance
         converged, missed = _judge(integrand, sums, tolerance)
         for _ in range(RESTARTS):
             if not missed.any():
                 break
-            panels, finer = (4 * panels).clamp(max=self.panels), finer / 10
+            panels, finer = (4 * panels).clamp(max=self.most), finer / 10
             again = self._refined(integrand.take(missed.nonzero()[:, 0]), finer, panels[missed])
             sums = sums.replaced(missed, again)
             converged, missed = _judge(integrand, sums, tolerance)
         if not integrand.smooth:
             sums, confirmed = self._confirmed(integrand, sums, converged, panels, tolerance)
             converged = converged & confirmed
-        converged = converged & (integrand.length <= max(self.reach, LONGEST) * self.panels)
-        limit = allowed_error(integrand, sums.values, tolerance)
+        converged = converged & (integrand.length <= max(self.reach, LONGEST) * self.most)
+        limit = integrand.allowed_error(sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features' errors add up to it
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit
         missing = torch.maximum(gap, torch.minimum(2 * gap, limit))[..., None] * (sums.error > 0)
@@ -115,12 +83,12 @@ class Adaptive(Rule):
             rows = doubtful.nonzero()[:, 0]
             if not len(rows):
                 break
-            panels = torch.where(doubtful, (FINER * panels).clamp(max=self.panels), panels)
+            panels = torch.where(doubtful, (FINER * panels).clamp(max=self.most), panels)
             again = self._refined(integrand.take(rows), tolerance / CLOSER, panels[rows])
             apart = (again.values - sums.values[rows]).abs()
             worst = torch.maximum(again.worst, apart.amax(2))
             sums = sums.replaced(doubtful, replace(again, error=torch.maximum(again.error, apart), worst=worst))
-            limit = allowed_error(integrand, sums.values, tolerance)
+            limit = integrand.allowed_error(sums.values, tolerance)
             doubtful = doubtful & (sums.worst > limit).any(1)
         return sums, ~doubtful
 
@@ -129,10 +97,10 @@ class Adaptive(Rule):
         count = _first_nodes(integrand, tolerance, panels)
         counts = count.unique().tolist()
         if len(counts) == 1:
-            return PanelRefinement(integrand, tolerance, self.panels, panels, counts[0]).run()
+            return PanelRefinement(integrand, tolerance, self.most, panels, counts[0]).run()
         groups = [(count == number).nonzero()[:, 0] for number in counts]
         parts = [
-            PanelRefinement(integrand.take(rows), tolerance, self.panels, panels[rows], number).run()
+            PanelRefinement(integrand.take(rows), tolerance, self.most, panels[rows], number).run()
             for number, rows in zip(counts, groups, strict=True)
         ]
         return joined_paths(parts, torch.cat(groups).argsort())
@@ -149,7 +117,7 @@ def _first_nodes(integrand: Integrand, tolerance: float, panels: Int[Tensor, " b
 
 def _judge(integrand: Integrand, sums: PathSums, tolerance: float) -> tuple[Bool[Tensor, " b"], Bool[Tensor, " b"]]:
     """Which paths converged, with errors within the tolerance (4.9) and a small gap (4.4); and which nearly did."""
-    limit = allowed_error(integrand, sums.values, tolerance)
+    limit = integrand.allowed_error(sums.values, tolerance)
     gap = (sums.values.sum(2) - integrand.change).abs()
     within, nearly = ((sums.worst <= factor * limit).all(1) for factor in (1.0, NEARLY))
     converged = within & (gap <= limit + integrand.gap_floor).all(1)

@@ -1,17 +1,22 @@
-"""Paths from baselines to inputs, integrated in blocks of rows and averaged over the baselines of each input."""
+"""Paths from baselines to inputs, integrated by a rule in blocks of rows, and averaged over baselines.
 
-from dataclasses import replace
+`Adaptive` is the rule unless the user chooses another one.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line, Scratch
+from gplens.paths.adaptive import STATED, STATED_OF_ROUGH, OnPanels
 from gplens.paths.averaging import Background, averaged
 from gplens.paths.blocks import balanced, in_order
 from gplens.paths.gradient import PathGradient
-from gplens.paths.integrals import Attribution, empty_like, written_in_place
-from gplens.paths.integrand import Question, Rule, Targets, targets_on
+from gplens.paths.integrals import Attribution, Integral, empty_like, written_in_place
+from gplens.paths.integrand import Integrand, Question, Rule, Targets, targets_on
 from gplens.paths.share_gradient import ShareGradient
 from gplens.paths.switching import SwitchingGradient
 from gplens.processes.process import numbers_on_a_line, rows_in_a_block
@@ -24,6 +29,48 @@ SUMS = 10
 """Numbers that a path holds for each feature and output: x - x0, the sums of two rules, and finished results."""
 NODES = 48
 """Numbers that the nodes of a path and their weights take: three for each of sixteen nodes."""
+
+
+@final
+@dataclass(frozen=True)
+class Adaptive(Rule):
+    """Gauss-Kronrod on panels, until the estimated error of every feature of every path is within the tolerance (4.9).
+
+    The error of a panel is |Kronrod - Gauss|, which estimates the error of the lower rule, times the gain of the higher
+    rule (4.9a). The first panels are at most `reach` lengthscales long, so that no bump of a kernel is missed.
+
+    Raises:
+        ValueError: if `reach` is not above zero, or `panels` is below one.
+
+    Example:
+        >>> rule = gplens.rules.Adaptive(reach=1.0)  # looks harder than the default
+        >>> bool(gplens.explain(gp, X[3:4], baseline=0.0, likelihood=gplens.links.Exp(), rule=rule).converged.all())
+        True
+    """
+
+    adaptive: ClassVar[bool] = True
+    reach: float = 6.0
+    panels: int = 4096
+    """The most panels of a path in one round. A path that needs more is reported as not converged."""
+
+    def __post_init__(self) -> None:
+        if not (self.reach > 0 and self.panels >= 1):
+            raise ValueError(f"Adaptive: expected reach > 0 and panels >= 1, got {self.reach} and {self.panels}.")
+
+    def integrate(self, integrand: Integrand, tolerance: float) -> Integral:
+        """Whole paths where one rule suffices, panels where it does not."""
+        whole = integrand.whole_paths(tolerance, self.reach)
+        if whole is None:
+            return OnPanels(self.reach, self.panels).integrate(integrand, tolerance)
+        limit = integrand.allowed_error(whole.values, tolerance)
+        missed = (whole.worst > limit).any(1)
+        smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit[..., None]
+        error = torch.maximum(whole.error, smallest * (whole.error > 0))
+        integral = Integral(whole.values, error, whole.nodes, ~missed, whole.error)
+        if not bool(missed.any()):
+            return integral
+        on_panels = OnPanels(self.reach, self.panels).integrate(integrand.take(missed.nonzero()[:, 0]), tolerance)
+        return integral.replaced(missed, on_panels)
 
 
 def attribute(

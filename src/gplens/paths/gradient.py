@@ -95,18 +95,19 @@ class TargetGradient(Integrand):
     def change(self) -> Float[Tensor, "b o"]:
         return self.end - self.start
 
-    @property
-    def rounding(self) -> Float[Tensor, "b o"]:
-        return ROUNDING * (self.end.abs() + self.start.abs())
+    def allowed_error(self, values: Float[Tensor, "b o d"], tolerance: float) -> Float[Tensor, "b o"]:
+        """Relative to the larger of |T(x) - T(x0)| and the largest |attribution|, plus the error of T itself."""
+        largest = torch.maximum(self.change.abs(), values.abs().amax(2))
+        return tolerance * (largest + self._size(ROUNDING)) + self.expectation.floor  # (4.8)
 
-    @property
-    def floor(self) -> float:
-        return self.expectation.floor
+    def _size(self, part: float) -> Float[Tensor, "b o"]:
+        """A part of |T(x)| + |T(x0)|."""
+        return part * (self.end.abs() + self.start.abs())
 
     @property
     def gap_floor(self) -> Float[Tensor, "b o"]:
         """The accuracy of the target: its relative error times the target, plus its absolute error."""
-        return max(self.expectation.accuracy, ROUNDING) * (self.end.abs() + self.start.abs()) + self.floor
+        return self._size(max(self.expectation.accuracy, ROUNDING)) + self.expectation.floor
 
     @property
     def smooth(self) -> bool:

@@ -1,6 +1,5 @@
-"""Integrals over paths with their estimated errors, attributions, and the errors that are allowed (MATH 4.1, 4.8)."""
+"""Integrals over paths with their estimated errors, and attributions (MATH 4.1)."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
@@ -94,11 +93,6 @@ class Attribution:
         parts = {**vars(self.integral), **vars(self)}
         return {name: part for name, part in parts.items() if isinstance(part, Tensor)}
 
-    @property
-    def gap(self) -> Float[Tensor, "b o"]:
-        """sum_k IG_k - (T(x) - T(x0))  (4.4)."""
-        return self.integral.values.sum(2) - (self.end - self.start)
-
     def largest(self) -> Float[Tensor, "b o"]:
         """The larger of |T(x) - T(x0)| and the largest |attribution|, to which tolerances are relative (4.8)."""
         return torch.maximum((self.end - self.start).abs(), self.integral.values.abs().amax(2))
@@ -116,31 +110,6 @@ class Attribution:
             put(self.standard_error, again.standard_error),
             put(self.background_std, again.background_std),
         )
-
-
-class TargetChange(ABC):
-    """The change of the target along b paths, which the errors of integrals are relative to."""
-
-    @property
-    @abstractmethod
-    def change(self) -> Float[Tensor, "b o"]:
-        """T(x) - T(x0)."""
-
-    @property
-    @abstractmethod
-    def rounding(self) -> Float[Tensor, "b o"]:
-        """The size of the rounding error of `change`."""
-
-    @property
-    @abstractmethod
-    def floor(self) -> float:
-        """The absolute error of the target itself, which refinement cannot reduce."""
-
-
-def allowed_error(target: TargetChange, values: Float[Tensor, "b o d"], tolerance: float) -> Float[Tensor, "b o"]:
-    """The tolerance times the larger of |T(x) - T(x0)| and the largest |attribution| (4.8), plus the target's floor."""
-    largest = torch.maximum(target.change.abs(), values.abs().amax(2))
-    return tolerance * (largest + target.rounding) + target.floor
 
 
 def ratio(a: Float[Tensor, "*b"], b: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

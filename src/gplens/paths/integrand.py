@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.lines.switches import Switches
-from gplens.paths.integrals import Integral, PathSums, TargetChange
+from gplens.paths.integrals import Integral, PathSums
 from gplens.paths.nested import nested_rule
 from gplens.paths.panel_sums import KeptNodes, PanelSums
 from gplens.paths.panels import Panels
@@ -49,13 +49,22 @@ def finished(d: Float[Tensor, "b d"], end: Float[Tensor, "b o"], start: Float[Te
     return torch.where((d == 0).all(1, keepdim=True), start, end), start.expand(len(d), -1)
 
 
-class Integrand(TargetChange):
+class Integrand(ABC):
     """A gradient along b paths, as a rule uses it: weighted sums over nodes, and the change that they add up to."""
 
     @property
     @abstractmethod
     def rows(self) -> int:
         """The number b of paths."""
+
+    @property
+    @abstractmethod
+    def change(self) -> Float[Tensor, "b o"]:
+        """T(x) - T(x0), to which the attributions of a path add up."""
+
+    @abstractmethod
+    def allowed_error(self, values: Float[Tensor, "b o d"], tolerance: float) -> Float[Tensor, "b o"]:
+        """The error that a relative tolerance allows for attributions with these values (4.8)."""
 
     @property
     @abstractmethod

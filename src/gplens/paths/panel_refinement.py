@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gplens.paths.integrals import PathSums, allowed_error, ratio
+from gplens.paths.integrals import PathSums, ratio
 from gplens.paths.integrand import Integrand
 from gplens.paths.panel_sums import KeptNodes, PanelSums
 from gplens.paths.panels import Panels, gain
@@ -75,7 +75,7 @@ class PanelRefinement:
         if sums.difference is not None:
             error = self._shared(error) * self._gain(total, sums)[..., None]
         error = error if sums.missed is None else error + sums.missed
-        limit, worst = allowed_error(self.integrand, total, self.tolerance), error.amax(2)
+        limit, worst = self.integrand.allowed_error(total, self.tolerance), error.amax(2)
         excess = ratio(self._added(self.worst, worst), limit).amax(1)
         share = limit[self.pending.owner] * self.pending.width[:, None]
         unsettled = (worst > share).any(1) & self._may_go_on(excess)[self.pending.owner]

@@ -10,7 +10,6 @@ from gplens.lines.line import Line
 from gplens.paths.averaging import Background
 from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
-from gplens.processes.prior_variances import BLOCK, support_along, support_of_rows
 from gplens.processes.process import Process
 
 NODES = 33
@@ -19,6 +18,9 @@ MOSTLY = 0.5
 """Below this support the model is mostly its prior."""
 BISECTIONS = 30
 """The number of bisections for the places where the support passes 1/2, which are found to 3e-11 of the path."""
+
+BLOCK = 64
+"""The most paths that are evaluated at once."""
 
 Integrate = Callable[..., Attribution]
 """`attribute` or `attribute_by_sampling`."""
@@ -42,7 +44,7 @@ def support_and_prior_part(
         ValueError: if the prior variance of the process is not known.
     """
     t = torch.linspace(0, 1, NODES, dtype=x.dtype)
-    support = support_of_rows(question.process, x, baselines, t)
+    support = _support_of_rows(question.process, x, baselines, t)
     if support is None:
         name = type(question.process).__name__
         raise ValueError(
@@ -57,6 +59,21 @@ def support_and_prior_part(
         ends, begins = starts[path] + b[:, None] * d[path], starts[path] + a[:, None] * d[path]
         parts.index_add_(0, path, integrate(question, rule, ends, begins[:, None]).integral.values)  # (4.13)
     return background.mean(support), background.mean(parts.unflatten(0, support.shape[:2]))
+
+
+def _support_of_rows(
+    process: Process, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], t: Float[Tensor, " p"]
+) -> Float[Tensor, "b s p"] | None:
+    """The smallest support of all latent functions at the places t of each path; None if the prior is not known."""
+    b, starts = max(1, BLOCK // baselines.shape[1]), baselines.expand(len(X), -1, -1)
+    blocks = [X.new_empty(0, baselines.shape[1], len(t))]
+    for x, x0 in zip(X.split(b), starts.split(b), strict=True):
+        line = Line(x0.flatten(0, 1), (x[:, None] - x0).flatten(0, 1), t.expand(x0.shape[0] * x0.shape[1], -1))
+        support = process.support_along(line)
+        if support is None:
+            return None
+        blocks.append(support.amin(1).unflatten(0, x0.shape[:2]))
+    return torch.cat(blocks)
 
 
 def _low_pieces(
@@ -88,5 +105,5 @@ def _crossing(process: Process, x0: Float[Tensor, "m d"], d: Float[Tensor, "m d"
 
 
 def _is_low(process: Process, line: Line) -> Bool[Tensor, " m"]:
-    blocks = [support_along(process, block) for block in line.split(BLOCK)]
+    blocks = [process.support_along(block) for block in line.split(BLOCK)]
     return torch.cat([support[:, :, 0].amin(1) < MOSTLY for support in blocks if support is not None])

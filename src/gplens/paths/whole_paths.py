@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line, Scratch
-from gplens.paths.integrals import ratio
 from gplens.paths.integrand import Question, Targets
 from gplens.paths.path_psi import NodeWeights, PathPsi, path_psi
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
@@ -230,6 +229,6 @@ def _error(
 ) -> Float[Tensor, "b o"]:
     """The largest gap of the moments, times what single features may have beyond their sum  (4.18)."""
     gap = (totals[:, :MOMENTS] - exact).abs().amax(1)
-    cancelling = ratio(size, totals[:, MOMENTS:].abs().amax(1)).clamp(min=1.0)
+    cancelling = (size / totals[:, MOMENTS:].abs().amax(1)).nan_to_num(nan=1.0).clamp(min=1.0)  # 0/0: no change
     error = MARGIN * gap * cancelling.clamp(max=CANCEL)
     return torch.where(cancelling > CANCEL, torch.maximum(error, size), error)

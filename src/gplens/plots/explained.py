@@ -14,7 +14,6 @@ from gplens.expectations.softmax.classes import Softmax
 from gplens.expectations.softmax.sampled import sobol_normals
 from gplens.lines.line import Line
 from gplens.processes.functions import Functions
-from gplens.processes.prior_variances import support_along
 from gplens.processes.process import Process
 from gplens.targets import Response, Target, bind_target
 
@@ -82,7 +81,7 @@ class Explained:
     def along(self, x0: Float[Tensor, " d"], x: Float[Tensor, " d"], t: Float[Tensor, " q"], level: float) -> "Course":
         """T, its band and the support at nodes of the path from x0 to x."""
         line = Line(x0[None], (x - x0)[None], t[None])
-        support, values = support_along(self.process, line), self._values(line)
+        support, values = self.process.support_along(line), self._values(line)
         band = None
         if values is not None:
             tail = (1 - level) / 2

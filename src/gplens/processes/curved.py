@@ -134,6 +134,9 @@ class Curved(Wrapping):
     def select(self, latents: tuple[int, ...]) -> "Curved":
         return Curved(self.base.select(latents), self.phi)
 
+    def prior_variance(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
+        return self.base.prior_variance(self.phi(X))
+
     def sources(self) -> Sources | None:
         """The sources of the base, in the raw inputs."""
         inner = self.base.sources()

@@ -72,6 +72,10 @@ class Mix(Wrapping):
     def select(self, latents: tuple[int, ...]) -> "Mix":
         return Mix(self.base, self.weights[list(latents)], self.jitter)
 
+    def prior_variance(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
+        base = self.base.prior_variance(X)
+        return None if base is None else base @ self.weights.T**2 + self.jitter  # (1.8)
+
     def sources(self) -> Sources:
         """The base, or the sources of the base if the base is itself a mix."""
         inner = Sources.of(self.base)

@@ -183,6 +183,9 @@ class Posterior(Process):
     def length(self, line: Line) -> Float[Tensor, " b"]:
         return self.kernel.length(line)
 
+    def prior_variance(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"]:
+        return (self.kernel.diagonal(X) + self.jitter)[:, None].expand(-1, self.latents)
+
     def pairs(self, left: Line, right: Line, latent: int) -> Pairs:
         return posterior_pairs(self, left, right, latent)
 
@@ -197,8 +200,7 @@ class Posterior(Process):
     def c(self, X: Float[Tensor, "b d"], Y: Float[Tensor, "m d"]) -> Float[Tensor, "b c m"]:
         """The covariance between points  (1.3)."""
         A_k = self.A.product(self.kernel(Y, self.Z)[None]).A_k[0]
-        prior, fitted = self.kernel(X, Y), self.kernel(X, self.Z) @ A_k.mT
-        return (prior - fitted).transpose(0, 1).expand(-1, self.latents, -1)
+        return (self.kernel(X, Y) - self.kernel(X, self.Z) @ A_k.mT).transpose(0, 1).expand(-1, self.latents, -1)
 
     def c_gradient(self, X: Float[Tensor, "b d"], Y: Float[Tensor, "m d"]) -> Float[Tensor, "b c m d"]:
         """Cov(d_k f(x), f(y)) = d_k k(x,y) - d_k k(x,Z) A k(Z,y)  (1.6): one pull-back through [Z, Y]."""

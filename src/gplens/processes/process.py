@@ -28,8 +28,7 @@ ROUNDING = 1e-6
 class Marginals(ABC):
     """m and v of c latent functions at the nodes of a line, and their pull-back.
 
-    A subclass defines `means`, `variances` and `pull_back`. `m` and `v` are computed on first use, so that a target
-    that does not depend on the variance never computes it.
+    A subclass defines `means`, `variances` and `pull_back`. `m` and `v` are computed on first use, if they are used.
     """
 
     @cached_property
@@ -139,6 +138,22 @@ class Process(ABC):
         """Numbers held per node, up to a common factor; the size of blocks of rows follows from it."""
         return self.latents * self.features
 
+    def prior_variance(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
+        """k(x,x) + jitter at points; None if the prior is not known, as for functions."""
+        return None
+
+    def support_along(self, line: Line, at: Marginals | None = None) -> Float[Tensor, "b c q"] | None:
+        """s = 1 - v/k at the nodes of a line  (1.15): 1 where the data determine f, 0 where only the prior does.
+
+        None if the prior is not known; 1 where k(x,x) = 0, so that the prior itself determines f. `at` are the
+        marginals on the line, if they are known.
+        """
+        prior = self.prior_variance(line.points().flatten(0, 1))
+        if prior is None:
+            return None
+        k, v = prior.unflatten(0, line.t.shape).mT, (self.along(line) if at is None else at).v
+        return torch.where(k > 0, 1 - v / torch.where(k > 0, k, 1.0), 1.0)
+
     def sources(self) -> "Sources | None":
         """The independent latent functions of which the outputs are mixes; None if the outputs are independent."""
         return None
@@ -153,20 +168,17 @@ class Process(ABC):
 
     def m_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
         """d_k m at points  (1.4)."""
-        return self._gradients(X, _one_channel_each(self.latents, X), None)
+        return self._gradients(X, of_means=True)
 
     def v_gradient(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c d"]:
         """d_k v at points  (1.5)."""
-        channels = _one_channel_each(self.latents, X)
-        return self._gradients(X, torch.zeros_like(channels), channels)
+        return self._gradients(X, of_means=False)
 
-    def _gradients(self, X: Float[Tensor, "b d"], wm: Tensor, wv: Tensor | None) -> Float[Tensor, "b c d"]:
-        form = self.along(Line.at(X)).pull_back(wm, wv)
+    def _gradients(self, X: Float[Tensor, "b d"], *, of_means: bool) -> Float[Tensor, "b c d"]:
+        each = torch.eye(self.latents, dtype=X.dtype).expand(X.shape[0], -1, -1)[..., None]
+        weights = (each, None) if of_means else (torch.zeros_like(each), each)
+        form = self.along(Line.at(X)).pull_back(*weights)
         return form.evaluate(X.new_empty(X.shape[0], self.latents, X.shape[1]))
-
-
-def _one_channel_each(latents: int, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c c 1"]:
-    return torch.eye(latents, dtype=X.dtype).expand(X.shape[0], -1, -1)[..., None]
 
 
 @final
@@ -202,20 +214,14 @@ def numbers_on_a_line(process: Process, nodes: int, channels: int) -> int:
     return HELD * nodes * process.width + channels * (process.width + 2 * process.features)
 
 
-def numbers_on_pairs(process: Process, nodes: int) -> int:
-    """Numbers that one line holds while covariances between all pairs of its nodes are evaluated."""
-    return nodes * numbers_on_a_line(process, nodes, 1) + 8 * nodes**2 * process.features
-
-
 def without_rounding(v: Float[Tensor, "i j q"], prior: Float[Tensor, "#i #j #q"]) -> Float[Tensor, "i j q"]:
     """v with negative rounding errors set to zero. A variance that is truly negative is an error."""
     if bool((v < -ROUNDING * prior).any()):
         i = int((v + ROUNDING * prior).argmin())
         worst, prior_there = float(v.flatten()[i]), float(prior.expand_as(v).flatten()[i])
         raise ArithmeticError(
-            f"expected a posterior variance >= 0, got {worst:.3g} where the prior variance is {prior_there:.3g}. "
-            "Either A does not belong to this kernel and Z, or it is too badly conditioned: fit again with more noise "
-            "or jitter."
+            f"expected a posterior variance >= 0, got {worst:.3g} where the prior variance is {prior_there:.3g}: A is "
+            "that of another kernel or Z, or it is too badly conditioned; fit again with more noise or jitter."
         )
     return v.clamp(min=0)
 
@@ -236,9 +242,8 @@ def check_marginal(m: Tensor, v: Tensor) -> None:
     check_finite("v", v)
     if bool((v < 0).any()):
         raise ValueError(
-            f"expected v >= 0, got {int((v < 0).sum())} of {v.numel()} variances below zero, the smallest "
-            f"{v.min().item():.6g}. Rounding in k(x,x) - k'Ak does this: compute the posterior in float64 or with more "
-            "noise, or clip v if you know that it is rounding."
+            f"expected v >= 0, got {int((v < 0).sum())} of {v.numel()} below zero, down to {v.min().item():.6g}, as by "
+            "rounding of k(x,x) - k'Ak; use float64 or more noise, or clip v if you know that it is rounding."
         )
 
 
@@ -247,6 +252,6 @@ def check_finite(name: str, x: Tensor) -> None:
     bad = ~torch.isfinite(x)
     if bool(bad.any()):
         raise ValueError(
-            f"expected a finite {name}, got {int(bad.sum())} of {x.numel()} entries that are NaN or infinite. Look for "
-            "missing values in the inputs and for a model whose training diverged."
+            f"expected a finite {name}, got {int(bad.sum())} of {x.numel()} entries that are NaN or infinite; look for "
+            "missing values in the inputs, and for a model whose training diverged."
         )

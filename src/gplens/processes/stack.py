@@ -94,6 +94,10 @@ class Stack(Process):
         parts = [part.select((index,)) for part, index in map(self._part, latents)]
         return parts[0] if len(parts) == 1 else Stack(tuple(parts))
 
+    def prior_variance(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
+        priors = [prior for part in self.parts if (prior := part.prior_variance(X)) is not None]
+        return torch.cat(priors, dim=1) if len(priors) == len(self.parts) else None
+
     def sources(self) -> Sources | None:
         """The sources of the parts, side by side."""
         if all(part.sources() is None for part in self.parts):

@@ -156,6 +156,9 @@ class Transformed(Wrapping):
     def select(self, latents: tuple[int, ...]) -> "Transformed":
         return Transformed.through(self.base.select(latents), self.map)
 
+    def prior_variance(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b c"] | None:
+        return self.base.prior_variance(self.map(X))
+
     def sources(self) -> Sources | None:
         """The sources of the base, in the raw inputs."""
         inner = self.base.sources()

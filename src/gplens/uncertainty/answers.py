@@ -10,8 +10,7 @@ from gplens.expectations.expectation import HyperparameterDraws
 from gplens.expectations.hyperparameters import averages
 from gplens.explanation.spread import Spread
 from gplens.lines.units import power_of_two, quotient
-from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribute import attribute
+from gplens.paths.attribute import Adaptive, attribute
 from gplens.paths.integrand import Question
 from gplens.uncertainty.requests import Samples, Uncertainty
 from gplens.uncertainty.spreads import SpreadQuestion

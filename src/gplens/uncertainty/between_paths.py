@@ -10,9 +10,9 @@ from gplens.expectations.link import Link
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
 from gplens.processes.bundle import Bundle
-from gplens.processes.process import Process, numbers_on_pairs, rows_in_a_block
+from gplens.processes.process import Process, rows_in_a_block
 from gplens.uncertainty.covariance import Matrix, Unit, covariance, mean_slopes
-from gplens.uncertainty.grid import Grid
+from gplens.uncertainty.grid import Grid, numbers_on_pairs
 
 
 def bundle_covariance(

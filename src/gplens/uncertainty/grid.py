@@ -12,6 +12,7 @@ from numpy.polynomial import legendre
 from torch import Tensor
 
 from gplens.paths.panels import gauss_legendre
+from gplens.processes.process import Process, numbers_on_a_line
 from gplens.uncertainty.ridge import ridge_weights
 
 REACH = 4.0
@@ -150,3 +151,8 @@ def levels_from(length: Float[Tensor, " b"], tolerance: float, *, smooth: bool) 
     """The first level for panels of the given length in lengthscales."""
     limits = length.new_tensor(FIRST[:-1] if smooth else FIRST)
     return (length[:, None] > limits).sum(1) + sum(tolerance < limit for limit in LATER)
+
+
+def numbers_on_pairs(process: Process, nodes: int) -> int:
+    """Numbers that one line holds while covariances between all pairs of its nodes are evaluated."""
+    return nodes * numbers_on_a_line(process, nodes, 1) + 8 * nodes**2 * process.features

@@ -13,10 +13,10 @@ from gplens.expectations.link import Link
 from gplens.lines.line import Line
 from gplens.lines.units import quotient
 from gplens.processes.bundle import Bundle
-from gplens.processes.process import Process, numbers_on_pairs, rows_in_a_block
+from gplens.processes.process import Process, rows_in_a_block
 from gplens.uncertainty.between_paths import bundle_covariance
 from gplens.uncertainty.covariance import covariance
-from gplens.uncertainty.grid import REACH, ROUGH, SMOOTH, Grid, Level, equal_panels, panels_between
+from gplens.uncertainty.grid import REACH, ROUGH, SMOOTH, Grid, Level, equal_panels, numbers_on_pairs, panels_between
 from gplens.uncertainty.requests import Uncertainty
 
 MOST = 1536

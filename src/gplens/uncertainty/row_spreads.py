@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens.explanation.spread import Spread
-from gplens.paths.adaptive import Adaptive
-from gplens.paths.attribute import attribute
+from gplens.paths.attribute import Adaptive, attribute
 from gplens.paths.averaging import Background
 from gplens.paths.integrand import Question
 from gplens.uncertainty.answers import of_every_draw, pooled

@@ -8,8 +8,7 @@ from botorch.posteriors import GPyTorchPosterior
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import exactly
-from gplens.adapters.gpytorch.snapshot import reference, undisturbed
+from gplens.adapters.gpytorch.modules import exactly, reference, undisturbed
 from gplens.verification.gpytorch_host import joint_of
 from gplens.verification.host import DOUBLE, SINGLE, Host, Joint
 

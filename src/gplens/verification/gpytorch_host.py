@@ -9,8 +9,7 @@ from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import exactly
-from gplens.adapters.gpytorch.snapshot import reference, undisturbed
+from gplens.adapters.gpytorch.modules import exactly, reference, undisturbed
 from gplens.verification.host import DOUBLE, SAMPLED, SINGLE, Host, Joint, expected_response
 
 CORRELATED = 1e-9

@@ -15,8 +15,7 @@ from gplens.adapters.botorch.criteria import Recognised, recognise
 from gplens.adapters.botorch.inputs import RoundedInputsError
 from gplens.adapters.botorch.models import raw_points
 from gplens.adapters.botorch.value_functions import read_values
-from gplens.adapters.gpytorch.live import without_warnings_of_jitter
-from gplens.adapters.gpytorch.snapshot import reference
+from gplens.adapters.gpytorch.modules import reference, without_warnings_of_jitter
 from gplens.adapters.reading import Reading, check_columns, check_unchanged, read_host, read_model
 from gplens.expectations.acquisition import Acquisition
 from gplens.expectations.acquisition.outcome_moments import OutcomeMoments

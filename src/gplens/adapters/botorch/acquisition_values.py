@@ -7,8 +7,8 @@ from gpytorch import settings
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import DOUBLE, SINGLE, exactly, without_warnings_of_jitter
-from gplens.adapters.gpytorch.snapshot import reference, undisturbed
+from gplens.adapters.gpytorch.live import DOUBLE, SINGLE
+from gplens.adapters.gpytorch.modules import exactly, reference, undisturbed, without_warnings_of_jitter
 from gplens.adapters.reading import compare_numbers
 from gplens.expectations.acquisition import Acquisition
 from gplens.lines.forms import Form

@@ -10,8 +10,8 @@ from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import DOUBLE, HINT, SINGLE, Predicted, agree, exactly
-from gplens.adapters.gpytorch.snapshot import Snapshot, reference, undisturbed
+from gplens.adapters.gpytorch.live import DOUBLE, HINT, SINGLE, Predicted, Snapshot, agree
+from gplens.adapters.gpytorch.modules import exactly, reference, undisturbed
 from gplens.adapters.reading import compare_numbers
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line

@@ -7,8 +7,7 @@ from botorch.acquisition.logei import LogImprovementMCAcquisitionFunction
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import without_warnings_of_jitter
-from gplens.adapters.gpytorch.snapshot import reference
+from gplens.adapters.gpytorch.modules import reference, without_warnings_of_jitter
 from gplens.expectations.acquisition.sampled_improvement import graded_thresholds
 from gplens.processes.crossings import Levels
 

@@ -16,8 +16,8 @@ from gplens.adapters.botorch.inputs import read_inputs
 from gplens.adapters.botorch.latents import read_exact, read_sparse
 from gplens.adapters.botorch.outcomes import read_outcome
 from gplens.adapters.botorch.predictions import compare_live, compare_with, read_noise
-from gplens.adapters.gpytorch.shadow import shadow
-from gplens.adapters.gpytorch.snapshot import Snapshot, reference
+from gplens.adapters.gpytorch.live import Snapshot
+from gplens.adapters.gpytorch.modules import reference, shadow
 from gplens.adapters.reading import Compare
 from gplens.expectations.expectation import Expectation, ExpectedLink
 from gplens.expectations.hyperparameters import over_hyperparameters

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gplens.adapters.botorch.acquisition_values import evaluate, model_of, numbers_of
 from gplens.adapters.botorch.sample_kinks import kinks_of_samples
-from gplens.adapters.gpytorch.snapshot import reference
+from gplens.adapters.gpytorch.modules import reference
 from gplens.adapters.reading import Reading, check_unchanged, compare_numbers
 from gplens.expectations.acquisition import Opaque
 from gplens.likelihood import Likelihood

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens import links
+from gplens.adapters.gpytorch.modules import undisturbed
 from gplens.adapters.gpytorch.recognition import DEVIATIONS, check_response
-from gplens.adapters.gpytorch.snapshot import undisturbed
 from gplens.adapters.reading import check_unchanged, probe_likelihood, read_likelihood
 from gplens.likelihood import Likelihood
 from gplens.processes.process import Marginals

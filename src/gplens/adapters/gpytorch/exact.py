@@ -12,10 +12,9 @@ from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import compare_in_double, compare_live
+from gplens.adapters.gpytorch.live import Snapshot, compare_in_double, compare_live
+from gplens.adapters.gpytorch.modules import shadow
 from gplens.adapters.gpytorch.prior import cholesky, inverse, read_prior, some_of
-from gplens.adapters.gpytorch.shadow import shadow
-from gplens.adapters.gpytorch.snapshot import Snapshot
 from gplens.adapters.reading import Reading, check_columns, read_model, with_likelihood
 from gplens.lines.forms import Quadratic
 from gplens.processes.posterior import Posterior

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.shadow import received_by
+from gplens.adapters.gpytorch.modules import received_by
 
 Features = Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
 

@@ -17,9 +17,8 @@ from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
 from gplens import links
+from gplens.adapters.gpytorch.modules import reference, shadow, undisturbed
 from gplens.adapters.gpytorch.recognition import RESPONSE, Answers, check_answers, check_response
-from gplens.adapters.gpytorch.shadow import shadow
-from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 from gplens.adapters.reading import read_likelihood
 from gplens.expectations.expectation import ExpectedLink
 from gplens.expectations.variances import LatentVariance

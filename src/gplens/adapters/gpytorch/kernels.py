@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens import kernels, means
-from gplens.adapters.gpytorch.shadow import shadow
+from gplens.adapters.gpytorch.modules import shadow
 from gplens.adapters.gpytorch.smoothness import check_differentiable
 from gplens.adapters.gpytorch.structured import by_column, piecewise_polynomial
 

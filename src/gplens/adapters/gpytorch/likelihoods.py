@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 from torch.overrides import TorchFunctionMode
 
+from gplens.adapters.gpytorch.modules import reference, shadow, undisturbed
 from gplens.adapters.gpytorch.recognition import (
     CLOSED,
     DEVIATIONS,
@@ -32,8 +33,6 @@ from gplens.adapters.gpytorch.recognition import (
     latent_values,
     recognise,
 )
-from gplens.adapters.gpytorch.shadow import shadow
-from gplens.adapters.gpytorch.snapshot import reference, undisturbed
 from gplens.adapters.gpytorch.tails import Given, tail_probability
 from gplens.adapters.reading import probe_likelihood, read_likelihood
 from gplens.expectations.expectation import ExpectedLink

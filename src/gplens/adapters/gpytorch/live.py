@@ -1,21 +1,24 @@
-"""The predictions of the live torch module, and of a shadow of it, to compare with."""
+"""What a live torch module was when it was read, and its predictions, compared with those of the process."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import torch
 from gpytorch import settings
-from gpytorch.models import ApproximateGP
+from gpytorch.kernels import Kernel
+from gpytorch.means import Mean
+from gpytorch.models import GP, ApproximateGP
 from jaxtyping import Float
-from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
+from torch.nn import Module
 
-from gplens.adapters.gpytorch.live_prior import follows_from_prior
-from gplens.adapters.gpytorch.snapshot import Snapshot, reference
-from gplens.adapters.reading import compare_numbers
+from gplens.adapters.gpytorch.live_prior import COMPARED, LivePrior, are_of_libraries, follows_from_prior
+from gplens.adapters.gpytorch.modules import CACHES, buffers_of, exactly, reference, undisturbed
+from gplens.adapters.reading import check_unchanged, compare_numbers
 from gplens.lines.line import Line
 from gplens.processes.process import Marginals, Process
 
@@ -33,23 +36,87 @@ AT_ONCE = 2e5
 compared in less time than it takes to keep track of a matrix that is evaluated later."""
 
 
-@contextmanager
-def exactly() -> Iterator[None]:
-    """Predictions of GPyTorch by Cholesky, whatever their size: conjugate gradients have an error of their own."""
-    with (
-        torch.no_grad(),
-        without_warnings_of_jitter(),
-        settings.max_cholesky_size(10**9),
-        settings.fast_pred_var(False),
-        settings.skip_posterior_variances(False),
-        settings.debug(False),
-    ):
-        yield
+@final
+class Snapshot:
+    """The learned tensors of a fitted module when it was read, and factorisations that the host has computed since.
+
+    GPyTorch caches its factorisations between predictions. Those of a comparison are kept here, not in the user's
+    model, and serve the next comparison as long as all tensors, and all numbers in attributes, are the same. The prior
+    at the points, and at support points beside them, is computed anew, which reveals any other change. Nothing is kept
+    for a kernel that calls the model's own code, or if q(u) or the noise comes from the user's code: such code may
+    change, which only a new factorisation reveals.
+    """
+
+    def __init__(self, module: Any, process: Process) -> None:
+        self.process, self.keeps = process, not process.autograd
+        with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
+            self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
+            self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
+            self.reference = reference(module)
+        self.numbers: list[Any] = []
+        self.caches: list[dict[str, Any]] = []
+
+    @cached_property
+    def prior(self) -> LivePrior | None:
+        """The prior that was read, in the form in which later comparisons evaluate it."""
+        return LivePrior.of(self.process)
+
+    @contextmanager
+    def predicting(self, module: Any) -> Iterator[tuple[Tensor, bool]]:
+        """The live module in evaluation mode, refused if its tensors have changed; afterwards it is restored.
+
+        Yields its `reference`, and whether its tensors and numbers are those of the last comparison of predictions.
+        """
+        with undisturbed(module) as parts:
+            tensors = _tensors(module, parts)
+            same = [tensor.dtype for tensor in tensors] == [tensor.dtype for tensor in self.in_order]
+            same = same and all(map(torch.equal, self.in_order, tensors))
+            if not same:
+                check_unchanged(type(module).__name__, self.tensors, _named_tensors(module))
+            numbers = _numbers(parts, self.reference.dtype)
+            compared = self.keeps and same and numbers == self.numbers and are_of_libraries(_beside_prior(parts))
+            if compared:
+                for part, caches in zip(parts, self.caches, strict=True):
+                    for name, cache in caches.items():
+                        part.__dict__[name] = cache.copy() if type(cache) is dict else copy(cache)
+            yield self.reference if same else reference(module), compared
+            self.numbers = numbers
+            self.caches = [{name: part.__dict__[name] for name in CACHES if name in part.__dict__} for part in parts]
 
 
-def without_warnings_of_jitter() -> warnings.catch_warnings:
-    """For predictions at points that may coincide, where GPyTorch factorises in passing what is not used."""
-    return warnings.catch_warnings(action="ignore", category=NumericalWarning)
+def _training_data(module: Any) -> dict[str, Tensor]:
+    """Inputs and targets of an exact model."""
+    data = {name: getattr(module, name, None) for name in ("train_inputs", "train_targets")}
+    parts = {name: (part,) if isinstance(part, Tensor) else part or () for name, part in data.items()}
+    return {f"{name}[{i}]": tensor for name, tensors in parts.items() for i, tensor in enumerate(tensors)}
+
+
+def _named_tensors(module: Any) -> dict[str, Tensor]:
+    """The learned tensors of a fitted module: parameters, buffers and training data."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers()), **_training_data(module)}
+
+
+def _tensors(module: Any, parts: list[Module]) -> list[Tensor]:
+    """The learned tensors without names, including those of modules in plain lists, and fixed noise."""
+    tensors = [*_training_data(module).values(), *buffers_of(parts)]
+    for part in parts:
+        tensors += [parameter for parameter in part._parameters.values() if parameter is not None]
+    for part in _beside_prior(parts):
+        tensors += [value for value in part.__dict__.values() if isinstance(value, Tensor)]
+    return tensors
+
+
+def _numbers(parts: list[Module], dtype: torch.dtype) -> list[Any]:
+    """Numbers, texts and functions in the attributes of modules, which modules they are, and GPyTorch's settings."""
+    jitters = [jitter.value(dtype) for jitter in (settings.cholesky_jitter, settings.variational_cholesky_jitter)]
+    return [settings.prior_mode.on(), *jitters] + [
+        (id(part), {name: value for name, value in part.__dict__.items() if type(value) in COMPARED}) for part in parts
+    ]
+
+
+def _beside_prior(parts: list[Module]) -> list[Module]:
+    """The modules that q(u) and noise may come from: all but the model, its kernels and its means."""
+    return [part for part in parts if not isinstance(part, (GP, Kernel, Mean))]
 
 
 @final
@@ -125,9 +192,10 @@ def compare_live(
     """
     with snapshot.predicting(model) as (reference_now, compared):
         x, dtype = points.to(reference_now), reference_now.dtype
-        prior = snapshot.prior
-        if compared and dtype == torch.float64 and prior and follows_from_prior(model) and prior.is_of(model, x):
-            return (PRIOR.format(len(points)),)
+        if compared and dtype == torch.float64 and follows_from_prior(model):
+            prior = snapshot.prior
+            if prior is not None and prior.is_of(model, x):
+                return (PRIOR.format(len(points)),)
         if _is_small(model, snapshot):
             with suppress(ValueError, RuntimeError):  # then lazily, as the host does by itself
                 return (agree(at, predict(model, x, at_once=True), dtype),)

@@ -7,6 +7,7 @@ compared together with support points at which the kernel varies.
 """
 
 from dataclasses import dataclass
+from types import FunctionType, MethodType
 from typing import Any, final
 
 import torch
@@ -14,6 +15,7 @@ from gpytorch import settings
 from gpytorch.models import ApproximateGP, ExactGP
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import Module
 
 from gplens.lines.line import Line
 from gplens.processes.mix import Mix
@@ -25,8 +27,23 @@ from gplens.processes.stack import Stack
 SUPPORT = 4
 """Support points, and points of the call, that are compared with a support point beside them. Paths may pass data that
 are far from all points of the call."""
+LIBRARIES = ("gpytorch.", "botorch.", "torch.", "gplens.")
+"""Packages whose modules compute a function of their tensors, of numbers in attributes and of settings."""
+FUNCTIONS = (FunctionType, MethodType)
+COMPARED = (bool, int, float, str, *FUNCTIONS)
+"""Types of attributes that are compared between two calls."""
 AGREEMENT = 1e-8
 """Difference between two float64 evaluations of one prior, relative to its scale; rounding leaves some 1e-13."""
+
+
+def are_of_libraries(parts: list[Module]) -> bool:
+    """Whether no part is of a class of the user's, or has a method of its own."""
+    return not [part for part in parts if _patched(part) or not type(part).__module__.startswith(LIBRARIES)]
+
+
+def _patched(part: Module) -> bool:
+    kind = type(part)
+    return bool([name for name, value in part.__dict__.items() if type(value) in FUNCTIONS and hasattr(kind, name)])
 
 
 def follows_from_prior(module: Any) -> bool:

@@ -23,8 +23,7 @@ from torch import Tensor
 
 from gplens.adapters.gpytorch.features import Features, features_for
 from gplens.adapters.gpytorch.kernels import translate_kernel, translate_mean
-from gplens.adapters.gpytorch.live import without_warnings_of_jitter
-from gplens.adapters.gpytorch.shadow import received_by
+from gplens.adapters.gpytorch.modules import received_by, without_warnings_of_jitter
 from gplens.adapters.gpytorch.smoothness import check_differentiable, check_smooth
 from gplens.kernels import Autograd, Kernel, Warped
 from gplens.means import AutogradMean, ConstantMean, Mean

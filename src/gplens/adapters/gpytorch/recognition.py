@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gplens import links
-from gplens.adapters.gpytorch.snapshot import reference, undisturbed
+from gplens.adapters.gpytorch.modules import reference, undisturbed
 from gplens.links import Link
 from gplens.processes.process import Marginals
 
