@@ -159,8 +159,8 @@ class Quadratic:
         """Whether products with A itself lose few digits and A is cheap to form."""
         if self.F.shape[2] > DENSE:
             return False
-        bound = self.prior * self.F.square().sum(1).max() * self.s.abs().max()  # from the diagonal, without forming A
-        return bool(bound <= LARGEST) and bool(self.prior * self.matrix.abs().sum(2).max() <= LARGEST)
+        bound = (self.s.abs()[:, None] @ self.F.square()).max()  # of the entries, from the diagonal of F' diag(|s|) F
+        return bool(self.prior * bound <= LARGEST) and bool(self.prior * self.matrix.abs().sum(2).max() <= LARGEST)
 
     @cached_property
     def single(self) -> "tuple[Quadratic, ...]":
