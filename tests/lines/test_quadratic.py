@@ -31,6 +31,15 @@ def test_the_factored_form_has_the_algebra_of_the_dense_matrix(latents: int, see
         torch.testing.assert_close(product.A_k, torch.einsum("cij,bqj->bcqi", A, k), rtol=1e-11, atol=1e-11)
 
 
+def test_long_rows_of_a_factor_with_small_signs_do_not_make_a_large_matrix() -> None:
+    """A = F' diag(s) F has entries of one, though F has some of 1e4: one product replaces two."""
+    F, s = normal(generator(0), 1, 5, 5), torch.rand(2, 5, generator=generator(1)).double()
+    F, s = F * torch.tensor([1.0, 1.0, 1e2, 1e3, 1e4])[:, None], s * torch.tensor([1.0, 1.0, 1e-4, 1e-6, 1e-8])
+    assert Quadratic(F, s).keeps_digits
+    assert not Quadratic(F, s[:, [4, 3, 2, 1, 0]]).keeps_digits
+    assert not Quadratic(F, -s, prior=1e3).keeps_digits
+
+
 def test_a_factor_shared_by_latents_has_signs_of_their_own() -> None:
     """A_c = F' diag(s_c) F."""
     g = generator(0)

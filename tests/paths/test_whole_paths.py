@@ -14,9 +14,11 @@ from gplens.expectations.expectation import ExpectedLink
 from gplens.kernels import RBF, Matern52
 from gplens.likelihood import Likelihood
 from gplens.lines.forms import Form
-from gplens.lines.line import Scratch
+from gplens.lines.line import Line, Scratch
 from gplens.links import Affine, Exp, Identity, Probit, Softmax
 from gplens.paths.integrand import Question
+from gplens.paths.many_features import _directions, sums_of_many_features
+from gplens.paths.path_psi import NodeWeights
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
 from gplens.paths.whole_paths import WholeLines, WholePaths, first_sizes, next_sizes, whole_sums
 from gplens.rules import GaussLegendre
@@ -115,6 +117,43 @@ def test_forms_are_contracted_as_they_are_evaluated() -> None:
     torch.testing.assert_close(form.channels(slice(1, 3)).contracted(d, P, 2), expected[:, 1:3], rtol=1e-12, atol=1e-12)
     assert form.channels(slice(0, 0)).contracted(d, P, 0).shape == (2, 0, 2)
     assert (Form().contracted(d, P, 4) == torch.zeros(2, 4, 2)).all()
+
+
+def test_derivatives_in_some_directions_are_differences_of_the_moments() -> None:
+    """(4.18a) for all latent functions, with directions that are zero beside some columns."""
+    g = generator(8)
+    process, columns = Stack(tuple(posterior(RBF, seed, 6) for seed in range(2))), torch.tensor([1, 2, 5])
+    X, step, V = normal(g, 3, 6), 1e-5, normal(g, 3, 2, 3)
+    line = Line(torch.zeros(1, 6).double(), X, torch.tensor([0.2, 0.7, 1.0]).double().expand(3, -1))
+    slopes = process.along(line).slopes(V, columns, variances=True)
+    assert slopes is not None
+    everywhere = torch.zeros(3, 2, 6).double().index_copy_(2, columns, V)
+    for direction in range(2):
+        up, down = (
+            process.along(Line(x0, X, line.t)) for x0 in (sign * step * everywhere[:, direction] for sign in (1, -1))
+        )
+        for found, high, low in zip(slopes, (up.m, up.v), (down.m, down.v), strict=True):
+            torch.testing.assert_close(found[..., direction], (high - low) / (2 * step), rtol=1e-7, atol=1e-7)
+    by_m, nothing = process.along(line).slopes(V, columns, variances=False) or (None, None)
+    torch.testing.assert_close(by_m, slopes[0])
+    assert nothing is None
+
+
+@pytest.mark.parametrize("moving", [3, 18, 20], ids=["few", "most", "all"])
+def test_sums_of_many_features_are_those_of_every_feature(moving: int) -> None:
+    """(4.16) where products are restricted to what moves, and where derivatives in directions replace weights."""
+    stack = Stack(tuple(posterior(RBF, seed, 20) for seed in range(2)))
+    d = torch.zeros(3, 20).double()
+    d[:, 20 - moving :] = 0.4 * normal(generator(9), 3, moving)
+    marginals = stack.along(Line(normal(generator(10), 1, 20), d, torch.linspace(0, 1, 4).double().expand(3, -1)))
+    weights = NodeWeights(*(normal(generator(seed), 3, MOMENTS + LAST, 2, 2, 4) for seed in (11, 12)))
+    every = weights.sums(marginals, d)
+    values, totals, size = sums_of_many_features(weights, marginals, d)
+    torch.testing.assert_close(values, every[:, 0], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(totals, every.sum(3), rtol=1e-10, atol=1e-12)
+    combined = every[:, MOMENTS:] @ _directions(20)[1:].mT
+    torch.testing.assert_close(size, combined.abs().amax((1, 3)), rtol=1e-10, atol=1e-12)
+    assert (values[..., : 20 - moving] == 0).all()
 
 
 def test_longer_paths_and_smaller_tolerances_have_more_nodes() -> None:

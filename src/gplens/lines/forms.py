@@ -49,6 +49,14 @@ class Form:
             tuple(term[:, chosen] for term in self.dense),
         )
 
+    def columns(self, chosen: Int[Tensor, " k"]) -> "Form":
+        """Some of the features. Rows whose features are in the first axis of their memory are copied fastest."""
+        return Form(
+            tuple((C, R.mT[chosen].mT) for C, R in self.shared),
+            tuple((C, S[:, chosen], y[:, chosen]) for C, S, y in self.by_row),
+            tuple(term[..., chosen] for term in self.dense),
+        )
+
     def contracted(self, d: Float[Tensor, "b d"], P: Float[Tensor, "d s"], channels: int) -> Float[Tensor, "b p s"]:
         """sum_k form_k d_k P_ks: s combinations of features for each channel, without multiplying out the features."""
         V = d[:, :, None] * P
@@ -159,8 +167,8 @@ class Quadratic:
         """Whether products with A itself lose few digits and A is cheap to form."""
         if self.F.shape[2] > DENSE:
             return False
-        bound = self.prior * self.F.square().sum(1).max() * self.s.abs().max()  # from the diagonal, without forming A
-        return bool(bound <= LARGEST) and bool(self.prior * self.matrix.abs().sum(2).max() <= LARGEST)
+        bound = (self.s.abs()[:, None] @ self.F.square()).max()  # of the entries, from the diagonal of F' diag(|s|) F
+        return bool(self.prior * bound <= LARGEST) and bool(self.prior * self.matrix.abs().sum(2).max() <= LARGEST)
 
     @cached_property
     def single(self) -> "tuple[Quadratic, ...]":

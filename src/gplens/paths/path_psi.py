@@ -72,6 +72,17 @@ class NodeWeights:
         sums = self.pulled_back(marginals).evaluate(d.new_empty(s, r * o, d.shape[1]))
         return sums.mul_(d[:, None]).unflatten(1, (r, o))
 
+    def part(self, sums: slice) -> "NodeWeights":
+        """The weights of some of the sums."""
+        return NodeWeights(self.by_m[:, sums], None if self.by_v is None else self.by_v[:, sums])
+
+    def times(self, by_m: Float[Tensor, "s c q k"], by_v: Float[Tensor, "s c q k"] | None) -> Float[Tensor, "s r o k"]:
+        """sum_cq of the weights times derivatives of m and v in k directions  (4.18a)."""
+        sums = self.by_m.flatten(1, 2).flatten(2) @ by_m.flatten(1, 2)
+        if self.by_v is not None and by_v is not None:
+            sums += self.by_v.flatten(1, 2).flatten(2) @ by_v.flatten(1, 2)
+        return sums.unflatten(1, self.by_m.shape[1:3])
+
     def pulled_back(self, marginals: Marginals) -> Form:
         """sum_q [by_m d_k m + by_v d_k v] as a form; its first channels are the outputs of the first sum."""
         return marginals.pull_back(self.by_m.flatten(1, 2), None if self.by_v is None else self.by_v.flatten(1, 2))

@@ -1,7 +1,6 @@
 """Attributions from one Gauss rule for a whole path, with more nodes until they add up (MATH 4.15 to 4.18)."""
 
 from dataclasses import dataclass
-from functools import cache
 from math import log10
 from typing import final
 
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from gplens.lines.line import Line, Scratch
 from gplens.paths.integrand import Question, Targets
+from gplens.paths.many_features import sums_of_many_features
 from gplens.paths.path_psi import NodeWeights, PathPsi, path_psi
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
 from gplens.processes.process import Marginals, numbers_on_a_line, rows_in_a_block
@@ -32,8 +32,8 @@ MARGIN = 5.0
 """Safety factor on the largest gap. Recipe: scripts/path_nodes.py"""
 CANCEL = 5.0
 """The last coefficients of features in units of those of their sum, above which the sum tells nothing of them."""
-FEW, PROBES = 16, 3
-"""Up to so many features each one is looked at, beyond it so many random combinations of them."""
+FEW = 16
+"""Up to so many features each one is looked at, beyond it random combinations of them."""
 SIGNS = torch.tensor([(-1.0) ** j for j in range(MOMENTS)], dtype=torch.float64)[:, None]
 """P_j at the beginning of a path; it is one at its end."""
 
@@ -206,22 +206,10 @@ def _contracted(
     weights: NodeWeights, marginals: Marginals, d: Float[Tensor, "b d"]
 ) -> tuple[Float[Tensor, "b o d"], Float[Tensor, "b l o"], Float[Tensor, "b o"]]:
     """The integrals, all sums of the rule summed over features, and the size of the last ones over features."""
-    if d.shape[1] <= FEW:
-        sums = weights.sums(marginals, d)
-        return sums[:, 0], sums.sum(3), sums[:, MOMENTS:].abs().amax((1, 3))
-    (channels, outputs), form = weights.by_m.shape[1:3], weights.pulled_back(marginals)
-    values = form.channels(slice(0, outputs)).evaluate(d.new_empty(d.shape[0], outputs, d.shape[1])).mul_(d[:, None])
-    rest = form.channels(slice(outputs, None)).contracted(d, _probes(d.shape[1]), (channels - 1) * outputs)
-    rest = rest.unflatten(1, (-1, outputs))
-    totals = torch.cat([values.sum(2)[:, None], rest[..., 0]], dim=1)
-    return values, totals, rest[:, MOMENTS - 1 :, :, 1:].abs().amax((1, 3))
-
-
-@cache
-def _probes(features: int) -> Float[Tensor, "d s"]:
-    """A column of ones, and random numbers, in whose combinations features do not cancel."""
-    random = torch.randn(features, PROBES, generator=torch.Generator().manual_seed(features), dtype=torch.float64)
-    return torch.cat([torch.ones(features, 1, dtype=torch.float64), random], dim=1)
+    if d.shape[1] > FEW:
+        return sums_of_many_features(weights, marginals, d)
+    sums = weights.sums(marginals, d)
+    return sums[:, 0], sums.sum(3), sums[:, MOMENTS:].abs().amax((1, 3))
 
 
 def _error(

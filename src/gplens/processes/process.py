@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.lines.forms import Form
@@ -52,6 +52,12 @@ class Marginals(ABC):
     @abstractmethod
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """sum_cq wm d_k m + wv d_k v  (4.1). With wv = None the variance is not computed."""
+
+    def slopes(
+        self, V: Float[Tensor, "b s k"], columns: Int[Tensor, " k"] | slice, *, variances: bool
+    ) -> tuple[Float[Tensor, "b c q s"], Float[Tensor, "b c q s"] | None] | None:
+        """Derivatives at the nodes in s directions, zero beside some columns; None if `pull_back` is no dearer."""
+        return None
 
 
 class Process(ABC):
