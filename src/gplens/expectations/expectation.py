@@ -159,9 +159,10 @@ class Elementwise(Expectation):
 
     def jet(self, marginals: Marginals, outputs: tuple[int, ...]) -> Jet:
         """The partial derivatives with respect to the other latent functions are zero."""
-        m = marginals.m
-        chosen = torch.eye(m.shape[1], dtype=m.dtype)[list(outputs), :, None]
         value, by_m, by_v = self.partials(marginals, outputs)
+        if (m := marginals.m).shape[1] == 1:
+            return Jet(value, by_m[:, :, None], None if by_v is None else by_v[:, :, None])
+        chosen = torch.eye(m.shape[1], dtype=m.dtype)[list(outputs), :, None]
         return Jet(value, by_m[:, :, None] * chosen, None if by_v is None else by_v[:, :, None] * chosen)
 
     @abstractmethod
@@ -210,11 +211,13 @@ class ExpectedLink(Elementwise):
         return out
 
     def partials(self, marginals: Marginals, outputs: tuple[int, ...]) -> Partials:
-        m = marginals.m[:, list(outputs)]
+        m, every = marginals.m, outputs == tuple(range(marginals.m.shape[1]))
+        m = m if every else m[:, list(outputs)]
         if not any(link.needs_variance for link in self.links):
             moments = moments_of(self.links, m, torch.zeros_like(m), outputs)
             return moments.value, moments.slope, None
-        moments = moments_of(self.links, m, marginals.v[:, list(outputs)], outputs)
+        v = marginals.v if every else marginals.v[:, list(outputs)]
+        moments = moments_of(self.links, m, v, outputs)
         return moments.value, moments.slope, moments.curvature / 2  # (2.1)
 
 

@@ -106,13 +106,12 @@ class Form:
         groups: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {}
         for C, S, y in self.by_row:
             groups.setdefault(id(y), []).append((C, S, y))
-        return [
-            (group[0][2], torch.cat([C for C, _, _ in group], 2), torch.cat([S for _, S, _ in group]))
-            for group in groups.values()
-        ]
+        return [(group[0][2], *_concatenated([(C, S) for C, S, _ in group])) for group in groups.values()]
 
 
 def _concatenated(terms: list[Shared]) -> Shared:
+    if len(terms) == 1:
+        return terms[0]
     return torch.cat([C for C, _ in terms], 2), torch.cat([R for _, R in terms])
 
 

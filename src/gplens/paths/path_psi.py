@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.lines.forms import Form
 from gplens.paths.integrand import Question
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, PathRule, path_rule
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, PathRule, as_numbers, path_rule
 from gplens.processes.process import Marginals
 
 FEWEST, PER_SLOPE = 7.0, 1.3
@@ -53,11 +53,8 @@ class NodeWeights:
     @staticmethod
     def spread(jet: Jet, matrix: Float[Tensor, "p rq"], sums: int) -> "NodeWeights":
         """From psi_m and psi_v at their own nodes to weights at the nodes that m and v are interpolated from (4.16)."""
-
-        def of(partials: Float[Tensor, "s o c p"]) -> Float[Tensor, "s r o c q"]:
-            return (partials @ matrix).unflatten(3, (sums, -1)).movedim(3, 1)
-
-        return NodeWeights(of(jet.by_m), None if jet.by_v is None else of(jet.by_v))
+        by_v = None if jet.by_v is None else _spread(jet.by_v, matrix, sums)
+        return NodeWeights(_spread(jet.by_m, matrix, sums), by_v)
 
     @staticmethod
     def of_moments(
@@ -102,6 +99,11 @@ class NodeWeights:
         return NodeWeights(placed(inside.by_m, outside.by_m), by_v)
 
 
+def _spread(partials: Float[Tensor, "s o c p"], matrix: Float[Tensor, "p rq"], sums: int) -> Float[Tensor, "s r o c q"]:
+    s, o, c, _ = partials.shape
+    return (partials @ matrix).view(s, o, c, sums, -1).permute(0, 3, 1, 2, 4)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class PathPsi:
@@ -121,15 +123,20 @@ def path_psi(question: Question, marginals: Marginals, count: int, finer: float,
     steps = steepness(question.expectation, marginals, rule.t[: count + min(ends, 1)])
     if steps is None:
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
-    wanted = (finer * (FEWEST + PER_SLOPE * steps)).clamp(min=count)
-    psi = _on_nodes(question, marginals, count, wanted.clamp(max=SIZES[-1]), ends)
-    psi.slopes[wanted > SIZES[-1]] = torch.inf  # a step may hide between the most nodes: this path needs panels
+    index = torch.bucketize((finer * (FEWEST + PER_SLOPE * steps)).clamp_(min=count), as_numbers(SIZES))
+    least, most = (int(extreme) for extreme in index.aminmax())
+    if most < len(SIZES):
+        return _on_nodes(question, marginals, count, index, least, most, ends)
+    last = len(SIZES) - 1
+    psi = _on_nodes(question, marginals, count, index.clamp(max=last), min(least, last), last, ends)
+    psi.slopes[index > last] = torch.inf  # a step may hide between the most nodes: this path needs panels
     return psi
 
 
-def _on_nodes(question: Question, marginals: Marginals, count: int, wanted: Float[Tensor, " e"], ends: int) -> PathPsi:
-    index = torch.bucketize(wanted, wanted.new_tensor(SIZES))
-    least, most = (int(extreme) for extreme in index.aminmax())
+def _on_nodes(
+    question: Question, marginals: Marginals, count: int, index: Int[Tensor, " e"], least: int, most: int, ends: int
+) -> PathPsi:
+    """Psi on nodes whose number is SIZES[index], from `least` to `most`."""
     if least == most:
         rule = path_rule(count, SIZES[most], ends)
         if SIZES[most] > count:
@@ -147,9 +154,9 @@ def steepness(expectation: Expectation, marginals: Marginals, t: Float[Tensor, "
         return None
     q = t.shape[0]
     near = torch.minimum(resolution[..., 1:q], resolution[..., : q - 1])
-    m, v = (part[..., :q].diff(dim=2).abs() for part in (marginals.m, marginals.v))
-    steps = (m / near + v / (2 * near**2)) / t.diff()
-    return steps.nan_to_num(nan=0.0).amax((1, 2))
+    m, v = (part[..., :q].diff(dim=2).abs_() for part in (marginals.m, marginals.v))
+    steps = m.addcdiv_(v, near, value=0.5).div_(near * t.diff())
+    return steps.nan_to_num_(nan=0.0).amax((1, 2))
 
 
 def _by_size(

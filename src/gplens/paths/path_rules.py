@@ -20,6 +20,13 @@ SIZES = (12, 18, 27, 40, 60, 92)
 """Numbers of nodes. Paths with the same number are evaluated together, and each such set costs a fixed time: ratios of
 about 1.5 are better for small tables than smaller ones, and as good for large ones. Recipe: benchmarks/blocks.py"""
 
+
+@cache
+def as_numbers(sizes: tuple[int, ...]) -> Float[Tensor, " k"]:
+    """The same sizes as a tensor."""
+    return torch.tensor(sizes, dtype=torch.float64)
+
+
 END = (1.0, 0.0)
 """Where inputs and baselines are on a path."""
 

@@ -12,7 +12,7 @@ from gplens.lines.line import Line, Scratch
 from gplens.paths.integrand import Question, Targets
 from gplens.paths.many_features import sums_of_many_features
 from gplens.paths.path_psi import NodeWeights, PathPsi, path_psi
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, as_numbers, path_rule
 from gplens.processes.process import Marginals, numbers_on_a_line, rows_in_a_block
 
 ATTEMPTS = 3
@@ -36,6 +36,9 @@ FEW = 16
 """Up to so many features each one is looked at, beyond it random combinations of them."""
 SIGNS = torch.tensor([(-1.0) ** j for j in range(MOMENTS)], dtype=torch.float64)[:, None]
 """P_j at the beginning of a path; it is one at its end."""
+
+Rows = Int[Tensor, " k"] | slice
+"""Some paths by their indices, or all of them by slice(None), which copies nothing."""
 
 
 @final
@@ -121,9 +124,12 @@ class WholePaths:
     def _attempt(self, size: Int[Tensor, " b"], pending: Int[Tensor, " k"], finer: float) -> Int[Tensor, " m"]:
         """One rule for each pending path; write the sizes of the next ones, and return the paths that have one."""
         sizes = size[pending]
-        for index in sizes.unique().tolist():
-            rows = pending if bool((sizes == index).all()) else pending[sizes == index]
-            self._evaluate(rows, SIZES[index], finer)
+        indices = sizes.unique().tolist()
+        if len(indices) == 1 and pending.shape[0] == self.nodes.shape[0] <= self._lines_of_a_block(SIZES[indices[0]]):
+            self._evaluate(slice(None), SIZES[indices[0]], finer)
+        else:
+            for index in indices:
+                self._evaluate(pending[sizes == index], SIZES[index], finer)
         missed = pending[~self.settled[pending]]
         if not missed.shape[0]:
             return missed
@@ -131,35 +137,40 @@ class WholePaths:
         size[missed] = next_sizes(size[missed], self.error[missed] / unit, self._allowed(missed) / unit)
         return missed[size[missed] < len(SIZES)]
 
-    def _evaluate(self, rows: Int[Tensor, " k"], count: int, finer: float) -> None:
+    def _lines_of_a_block(self, count: int) -> int:
         channels = (MOMENTS + LAST) * len(self.question.outputs)
-        numbers = numbers_on_a_line(self.question.process, count + 1, channels)
-        for block in rows.split(rows_in_a_block(numbers)):
+        return rows_in_a_block(numbers_on_a_line(self.question.process, count + 1, channels))
+
+    def _evaluate(self, rows: Rows, count: int, finer: float) -> None:
+        blocks = (rows,) if isinstance(rows, slice) else rows.split(self._lines_of_a_block(count))
+        for block in blocks:
             self._keep(block, whole_sums(self.question, self._lines(block, count), count, finer, self.scratch))
         self.nodes[rows] += count
         self.tried[rows] = True
         self.settled[rows] = (self.error[rows] <= self._allowed(rows)).all(1)
 
-    def _lines(self, block: Int[Tensor, " k"], count: int) -> WholeLines:
+    def _lines(self, block: Rows, count: int) -> WholeLines:
         """Some of the lines. One that stays at a shared baseline has all nodes of the others, and serves many."""
-        last = self.targets is None and self.shared and block.shape[0] > count
-        rows = torch.cat([block, block.new_tensor([-1])]) if last else block
-        d = self.d if rows.shape[0] == self.d.shape[0] else self.d[rows]
-        targets = None if self.targets is None else (self.targets[0][block], self.targets[1][block])
-        return WholeLines(self.x0 if self.shared or d is self.d else self.x0[block], d, last, targets)
+        every, targets = isinstance(block, slice), self.targets
+        last = targets is None and self.shared and (len(self.nodes) if every else block.shape[0]) > count
+        if every:
+            return WholeLines(self.x0, self.d if last or not self.shared else self.d[:-1], last, targets)
+        d = self.d[torch.cat([block, block.new_tensor([-1])]) if last else block]
+        targets = None if targets is None else (targets[0][block], targets[1][block])
+        return WholeLines(self.x0 if self.shared else self.x0[block], d, last, targets)
 
-    def _keep(self, rows: Int[Tensor, " k"], sums: WholeSums) -> None:
-        if rows.shape[0] == self.nodes.shape[0]:
+    def _keep(self, rows: Rows, sums: WholeSums) -> None:
+        if isinstance(rows, slice):
             self.values, self.error, self.end, self.start = sums.values, sums.error, sums.end, sums.start.clone()
             return
         self.values[rows], self.error[rows], self.end[rows] = sums.values, sums.error, sums.end
         self.start[rows] = sums.start
 
-    def _largest(self, rows: Int[Tensor, " k"]) -> Float[Tensor, "k o"]:
+    def _largest(self, rows: Rows) -> Float[Tensor, "k o"]:
         """(4.8)."""
         return torch.maximum((self.end[rows] - self.start[rows]).abs(), self.values[rows].abs().amax(2))
 
-    def _allowed(self, rows: Int[Tensor, " k"]) -> Float[Tensor, "k o"]:
+    def _allowed(self, rows: Rows) -> Float[Tensor, "k o"]:
         return self.tolerance * self._largest(rows) + self.question.expectation.floor
 
     def missed(self) -> Bool[Tensor, " b"]:
@@ -174,8 +185,7 @@ def first_sizes(length: Float[Tensor, " b"], tolerance: float, reach: float, *, 
     """
     digits = -log10(tolerance) / 6
     wanted = (FIRST[smooth] + PER_LENGTH[smooth] * length) * (FIXED + (1 - FIXED) * digits)
-    wanted = torch.where(wanted < 9 * length / reach, torch.inf, wanted)
-    return torch.bucketize(wanted, length.new_tensor(SIZES))
+    return torch.bucketize(wanted, as_numbers(SIZES)).masked_fill_(wanted < (9 / reach) * length, len(SIZES))
 
 
 def next_sizes(

@@ -15,7 +15,7 @@ from gplens.lines.forms import Form, Quadratic
 from gplens.lines.line import Line
 from gplens.lines.radial import FAR, ProfileJet
 from gplens.means import ConstantMean
-from gplens.processes.process import Marginals, without_rounding
+from gplens.processes.process import ROUNDING, Marginals, without_rounding
 
 if TYPE_CHECKING:
     from gplens.processes.posterior import Posterior
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 CHUNK = 2**15
 """Numbers of a tensor to which several operations are applied one after the other, before the next part of it: a few
 such parts (256 kB each) fit into the second-level cache. Recipe: benchmarks/blocks.py"""
-Part = tuple[slice, slice]
-"""Some latent functions at all lines, or one of them at some lines: contiguous in (c, b, q, n)."""
+Part = tuple[slice, slice] | None
+"""Some latent functions at all lines, or one of them at some lines: contiguous in (c, b, q, n); None for everything."""
 
 
 @final
@@ -72,20 +72,11 @@ class RadialPosteriors:
         def each(numbers: list[float]) -> Float[Tensor, " c"]:
             return torch.tensor(numbers, dtype=torch.float64)
 
-        return RadialPosteriors(
-            first,
-            centre,
-            rho,
-            R.flatten(0, 1).mT.contiguous(),
-            norm2,
-            each([_variance(posterior) for posterior in posteriors]),
-            torch.cat([posterior.beta for posterior in posteriors]),
-            each(
-                [mean.value for posterior in posteriors for mean in posterior.means if isinstance(mean, ConstantMean)]
-            ),
-            each([posterior.jitter for posterior in posteriors]),
-            tuple(posterior.A for posterior in posteriors),
-        )
+        means = [mean.value for posterior in posteriors for mean in posterior.means if isinstance(mean, ConstantMean)]
+        variance, jitter = [_variance(posterior) for posterior in posteriors], [one.jitter for one in posteriors]
+        beta, quadratics = torch.cat([one.beta for one in posteriors]), tuple(one.A for one in posteriors)
+        support = centre, rho, R.flatten(0, 1).mT.contiguous(), norm2
+        return RadialPosteriors(first, *support, each(variance), beta, each(means), each(jitter), quadratics)
 
     @cached_property
     def A(self) -> Float[Tensor, "c n n"] | None:
@@ -99,17 +90,26 @@ class RadialPosteriors:
     def log_variance(self) -> Float[Tensor, "c 1 1 1"]:
         return self.variance.log()[:, None, None, None]
 
+    @cached_property
+    def prior(self) -> Float[Tensor, "c 1 1"]:
+        """k(x, x) + jitter, what the variance is without data."""
+        return (self.variance + self.jitter)[:, None, None]
+
+    @cached_property
+    def least(self) -> Float[Tensor, "c 1 1"]:
+        """Variances below it cannot be rounding."""
+        return -ROUNDING * self.variance[:, None, None]
+
     def along(self, line: Line) -> "RadialMarginals | None":
         """The marginals; None for a line of so many lengthscales that its distances would lose digits (4.3a)."""
         u, d, (c, n) = line.x0 - self.centre, line.d, self.norm2.shape
-        norm2 = d.square() @ self.rho.T
-        if norm2.numel() and float(norm2.max()) > FAR**2:
+        e, b = u.shape[0], d.shape[0]
+        squares = (torch.cat([u.square(), u * d, d.square()]) @ self.rho.T).T[..., None]
+        if b and float(squares[:, e + b :].max()) > FAR**2:
             return None
-        first = (u.square() @ self.rho.T)[..., None] + self.norm2 - 2 * (u @ self.R).unflatten(1, (c, n))
-        second = ((u * d) @ self.rho.T)[..., None] - (d @ self.R).unflatten(1, (c, n))
-        third = norm2[..., None].expand_as(second)
-        parts = [part.transpose(0, 1) for part in (first.expand_as(second), second, third)]
-        return RadialMarginals(self, line, u, torch.stack(parts, dim=2))
+        products = (torch.cat([u, d]) @ self.R).view(e + b, c, n).transpose(0, 1)
+        first = torch.sub(self.norm2[:, None] + squares[:, :e], products[:, :e], alpha=2)
+        return RadialMarginals(self, line, u, first, squares[:, e : e + b] - products[:, e:], squares[:, e + b :])
 
 
 def _unscaled(posterior: "Posterior") -> Stationary | None:
@@ -141,38 +141,49 @@ class RadialMarginals(Marginals):
     """(1.1) and (1.2) of all latent functions at the nodes of a line, from the coefficients of r2 in 1, 2t and t^2."""
 
     def __init__(
-        self, posteriors: "RadialPosteriors", line: Line, u: Float[Tensor, "#b d"], r2: Float[Tensor, "c b 3 n"]
+        self,
+        posteriors: RadialPosteriors,
+        line: Line,
+        u: Float[Tensor, "#b d"],
+        first: Float[Tensor, "c #b n"],
+        second: Float[Tensor, "c b n"],
+        third: Float[Tensor, "c b 1"],
     ) -> None:
-        self.posteriors, self.line, self.u, self.shape = posteriors, line, u, (len(r2), *line.t.shape, r2.shape[3])
+        self.posteriors, self.line, self.u = posteriors, line, u
+        self.shape = (second.shape[0], *line.t.shape, second.shape[2])
         self.by_beta, self.slope_by_beta = (line.d.new_empty(self.shape[:3]) for _ in range(2))
-        self.jet = self._evaluated(r2)
+        self.jet = self._evaluated(first, second, third)
 
     def _parts(self, size: int) -> Iterator[Part]:
-        """Parts of at most so many numbers, or one line, of tensors (c, b, q, n)."""
+        """Parts of at most so many numbers, or one line, of tensors (c, b, q, n); None for all of them."""
         c, b, q, n = self.shape
+        if c * b * q * n <= size:
+            yield None
+            return
         latents, lines = max(1, size // max(1, b * q * n)), max(1, size // max(1, q * n))
         for latent in range(0, c, latents):
             for first in range(0, b, b if latents > 1 else lines) if b else ():
                 last = b if latents > 1 else first + lines
                 yield slice(latent, latent + latents), slice(first, last)
 
-    def _evaluated(self, coefficients: Float[Tensor, "c b 3 n"]) -> ProfileJet:
+    def _evaluated(
+        self, first: Float[Tensor, "c #b n"], second: Float[Tensor, "c b n"], third: Float[Tensor, "c b 1"]
+    ) -> ProfileJet:
         """k and dk/dr2, (c, b, q, n), and their products with beta."""
         them, line, t = self.posteriors, self.line, self.line.t
-        powers = torch.stack([torch.ones_like(t), 2 * t, t.square()], dim=2)
-        out = line.empty(*self.shape), line.empty(*self.shape)
+        terms = first.expand_as(second)[:, :, None], second[:, :, None], (2 * t)[None, ..., None]
+        last, out = (third * t.square())[..., None], (line.empty(*self.shape), line.empty(*self.shape))
         constant, shared = 1.0, False
-        for latents, lines in self._parts(CHUNK):
-            r2 = torch.matmul(powers[lines], coefficients[latents, lines])  # (4.3)
+        for part in self._parts(CHUNK):
+            at_zero, by_t, t_part = (_part(term, part) for term in terms)
+            r2 = torch.addcmul(at_zero, by_t, t_part).add_(_part(last, part))  # (4.3)
             if not them.kernel.smooth:
                 r2.clamp_(min=0)  # a sum of squares, whose rounding errors have no root
-            places = out[0][latents, lines], out[1][latents, lines]
-            jet = them.kernel.jet(r2, them.log_variance[latents], places)
-            constant, shared = jet.constant, jet.slope is jet.profile
+            jet = them.kernel.jet(r2, _latents(them.log_variance, part), (_part(out[0], part), _part(out[1], part)))
+            constant, shared, beta = jet.constant, jet.slope is jet.profile, _latents(them.beta[..., None], part)
             for values, sums in ((jet.profile, self.by_beta), (jet.slope, self.slope_by_beta)):
-                sums[latents, lines] = torch.bmm(values.flatten(1, 2), them.beta[latents, :, None]).view_as(
-                    values[..., 0]
-                )
+                place = _part(sums, part)
+                torch.bmm(values.flatten(1, 2), beta, out=place.view(place.shape[0], -1, 1))
         return ProfileJet(out[0], out[0] if shared else out[1], constant)
 
     @cached_property
@@ -182,17 +193,18 @@ class RadialMarginals(Marginals):
         by_slope = self.line.empty(*self.shape)
         sums = k.new_empty(self.shape[:3])
         form = sums if slope is k and them.A is not None else torch.empty_like(sums)
-        for latents, lines in self._parts(max(CHUNK, 2 * self.shape[3] ** 2)):  # a product with A reads all of A
-            k_part, A_k = k[latents, lines], by_slope[latents, lines]
+        for part in self._parts(max(CHUNK, 2 * self.shape[3] ** 2)):  # a product with A reads all of A
+            k_part, A_k, form_part = _part(k, part), _part(by_slope, part), _part(form, part)
             if them.A is None:
-                for i, quadratic in enumerate(them.quadratics[latents]):
+                for i, quadratic in enumerate(them.quadratics if part is None else them.quadratics[part[0]]):
                     product = quadratic.product(k_part[i])
-                    A_k[i], form[latents, lines][i] = product.A_k[:, 0], product.form[:, 0]
+                    A_k[i], form_part[i] = product.A_k[:, 0], product.form[:, 0]
             else:
-                torch.bmm(k_part.flatten(1, 2), them.A[latents], out=A_k.view(len(A_k), -1, A_k.shape[3]))
+                A = _latents(them.A, part)
+                torch.bmm(k_part.flatten(1, 2), A, out=A_k.view(A.shape[0], -1, A.shape[1]))
                 if form is not sums:
-                    form[latents, lines] = torch.linalg.vecdot(A_k, k_part)
-            torch.sum(A_k.mul_(slope[latents, lines]), 3, out=sums[latents, lines])
+                    torch.linalg.vecdot(A_k, k_part, out=form_part)
+            torch.sum(A_k.mul_(_part(slope, part)), 3, out=_part(sums, part))
         return Fitted(by_slope, sums, form)
 
     def means(self) -> Float[Tensor, "b c q"]:
@@ -200,9 +212,10 @@ class RadialMarginals(Marginals):
 
     def variances(self) -> Float[Tensor, "b c q"]:
         them = self.posteriors
-        prior = them.variance[:, None, None]
-        v = prior - self.fitted.form + them.jitter[:, None, None]  # (1.2)
-        return without_rounding(v, prior).transpose(0, 1)
+        v = them.prior - self.fitted.form  # (1.2)
+        if bool((v < them.least).any()):
+            without_rounding(v, them.variance[:, None, None])
+        return v.clamp_(min=0).transpose(0, 1)
 
     def slopes(
         self, V: Float[Tensor, "b s k"], columns: Int[Tensor, " k"] | slice, *, variances: bool
@@ -226,17 +239,30 @@ class RadialMarginals(Marginals):
 
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """W = wm beta - 2 wv A k  (4.2), summed over the nodes before any product with features  (4.3)."""
-        them, t, slope, factor = self.posteriors, self.line.t, self.jet.slope, -2 * self.jet.constant
+        them, t, (c, b, _, n), factor = self.posteriors, self.line.t, self.shape, -2 * self.jet.constant
         U = factor * wm.permute(2, 0, 1, 3)
-        W = (U @ slope).mul_(them.beta[:, None, None])
-        moment = U @ (t * self.slope_by_beta)[..., None]
+        W = torch.bmm(U.flatten(0, 1), self.jet.slope.flatten(0, 1)).view(c, b, -1, n)
+        W.mul_(them.beta[:, None, None])
+        moment = U * (t * self.slope_by_beta)[:, :, None]
         if wv is not None:
             U = (-2 * factor) * wv.permute(2, 0, 1, 3)
-            W += U @ self.fitted.by_slope
-            moment += U @ (t * self.fitted.sums)[..., None]
-        at_baseline, moved = -W.sum(3).permute(1, 2, 0), -moment[..., 0].permute(1, 2, 0)
+            W.view(c * b, -1, n).baddbmm_(U.flatten(0, 1), self.fitted.by_slope.flatten(0, 1))
+            moment.addcmul_(U, (t * self.fitted.sums)[:, :, None])
+        at_baseline, moved = W.sum(3).neg_().permute(1, 2, 0), moment.sum(3).neg_().permute(1, 2, 0)
         W = W.permute(1, 2, 0, 3).flatten(2)
         moved_form = Form(by_row=((moved, them.rho, self.line.d),))
-        if len(self.u) == 1:
+        if self.u.shape[0] == 1:
             return moved_form + Form(shared=((at_baseline, them.rho * self.u), (W, them.R.mT)))
         return moved_form + Form(shared=((W, them.R.mT),), by_row=((at_baseline, them.rho, self.u),))
+
+
+def _part(tensor: Float[Tensor, "*whole"], part: Part) -> Float[Tensor, "*part"]:
+    """A part of a tensor (c, b, ...), or of (1, b, ...) for numbers that all latent functions share."""
+    if part is None:
+        return tensor
+    return tensor[part] if tensor.shape[0] > 1 else tensor[:, part[1]]
+
+
+def _latents(tensor: Float[Tensor, "*whole"], part: Part) -> Float[Tensor, "*part"]:
+    """The latent functions of a part, of a tensor with one entry for each."""
+    return tensor if part is None else tensor[part[0]]

@@ -76,9 +76,9 @@ def _(likelihood: _OneDimensionalLikelihood) -> Likelihood:
             nearby = link if agrees(link, now.f, values) else Quadrature(g)
         _check_marginal(likelihood, nearby, marginals.m.flatten(), marginals.v.flatten())
         local = now.mean[len(NEAR) :][: len(DEVIATIONS) * marginals.m.numel()]  # without values further out
-        return _observed(name, given, nearby, now, near, _nearest_to_zero(local))
+        return _observed(name, given, nearby, now, near, local)
 
-    return _observed(name, given, link, before, near, 0.0)
+    return _observed(name, given, link, before, near, torch.zeros_like(NEAR))
 
 
 @read_likelihood.register
@@ -96,12 +96,17 @@ def _(likelihood: _OneDimensionalLikelihood) -> dict[str, Tensor]:
 
 
 def _observed(
-    name: str, given: Given, link: Link, answers: Answers, near: Callable[[Marginals], Likelihood], centre: float
+    name: str,
+    given: Given,
+    link: Link,
+    answers: Answers,
+    near: Callable[[Marginals], Likelihood],
+    means: Float[Tensor, " k"],
 ) -> Likelihood:
     """The response, the variance and the tails; the last two are compared with the live likelihood when they are used.
 
-    Second moments are taken around a typical value of the mean, the offset of a closed form or `centre`, so that large
-    means do not cancel.
+    Second moments are taken around a typical value of the mean, the offset of a closed form or that of `means` which is
+    nearest to zero, so that large means do not cancel.
     """
 
     def check() -> None:
@@ -115,7 +120,7 @@ def _observed(
         if line.link in WITH_VARIANCE:
             conditional = recognise(lambda f: given(f).variance, (link, *ELEMENTARY), answers.f)
             return ConditionalVariance(conditional, WITH_VARIANCE[line.link], line.scale, line.offset)  # (2.10b)
-        mean, about = _centred(link, given, centre)
+        mean, about = _centred(link, given, _nearest_to_zero(means))
 
         def second_moment(f: Tensor) -> Tensor:
             y = given(f)

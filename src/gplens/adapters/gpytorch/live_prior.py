@@ -18,10 +18,10 @@ from torch import Tensor
 from torch.nn import Module
 
 from gplens.lines.line import Line
-from gplens.processes.mix import Mix
+from gplens.processes.mix import Mix, MixMarginals
 from gplens.processes.posterior import Posterior
-from gplens.processes.process import Process
-from gplens.processes.radial_posteriors import RadialPosteriors
+from gplens.processes.process import Marginals, Process
+from gplens.processes.radial_posteriors import RadialMarginals, RadialPosteriors
 from gplens.processes.stack import Stack
 
 SUPPORT = 4
@@ -74,10 +74,13 @@ class LivePrior:
         radial = base.radial if isinstance(base, Stack | Posterior) else None
         return LivePrior(posteriors, radial, torch.cat([chosen, _partners(posteriors, chosen)]))
 
-    def is_of(self, module: Any, points: Float[Tensor, "k d"]) -> bool:
-        """Whether `forward` of a module in float64 computes this prior at the points, and beside support points."""
+    def is_of(self, module: Any, points: Float[Tensor, "k d"], at: Marginals) -> bool:
+        """Whether `forward` of a module in float64 computes this prior at the points, and beside support points.
+
+        `at` are the marginals of the process at the points.
+        """
         x = points.cpu()
-        every = torch.cat([x, self.support, _partners(self.posteriors, _some(x))])
+        every = torch.cat([x, self.support, self._beside(x, at)])
         with settings.lazily_evaluate_kernels(False), settings.debug(False):
             prior = module.forward(every.to(points))
             mean, covariance = prior.mean.cpu(), prior.lazy_covariance_matrix.to_dense().cpu()
@@ -88,15 +91,29 @@ class LivePrior:
             return False
         return _near(covariance, k, 0.0) and _near(mean, mu, 1.0)
 
+    def _beside(self, x: Float[Tensor, "k d"], at: Marginals) -> Float[Tensor, "s d"]:
+        """Support points beside some of the points, by k at them if the marginals have it."""
+        at = at.base if isinstance(at, MixMarginals) else at
+        if not isinstance(at, RadialMarginals):
+            return _partners(self.posteriors, _some(x))
+        chosen = range(0, len(x), -(-len(x) // SUPPORT))
+        latents = [i % len(self.posteriors) for i in range(len(chosen))]
+        k = at.jet.profile[latents, list(chosen), 0] / at.posteriors.variance[latents, None]
+        nearest = (k - 0.5).abs_().argmin(1)
+        if len(self.posteriors) == 1:
+            return self.posteriors[0].Z[nearest]
+        return torch.stack([self.posteriors[i].Z[j] for i, j in zip(latents, nearest.tolist(), strict=True)])
+
     def _kernels(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "c k k"]:
         """k(x_i, x_j) of each latent function."""
         them = self.radial
         if them is None:
             return torch.cat([p.kernel(X, X).expand(p.latents, -1, -1) for p in self.posteriors])
         scaled = (X - them.centre) * them.rho.sqrt()[:, None]
-        norm2 = scaled.square().sum(2)
-        r2 = norm2[:, :, None] + norm2[:, None] - 2 * (scaled @ scaled.mT)
-        return them.variance[:, None, None] * them.kernel.profile(r2.clamp_(min=0))
+        products = torch.bmm(scaled, scaled.mT)
+        norm2 = products.diagonal(dim1=1, dim2=2)
+        r2 = torch.sub(norm2[:, :, None] + norm2[:, None], products, alpha=2).clamp_(min=0)
+        return them.variance[:, None, None] * them.kernel.profile(r2)
 
     def _means(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "c k"]:
         """mu(x_i) of each latent function."""
@@ -122,5 +139,7 @@ def _partners(posteriors: tuple[Posterior, ...], points: Float[Tensor, "s d"]) -
 
 def _near(host: Float[Tensor, "*any"], ours: Float[Tensor, "c *k"], unit: float) -> bool:
     """Whether both are equal up to rounding, at the scale of each latent function."""
+    if len(ours) == 1:
+        return bool((host - ours).abs_().max() <= AGREEMENT * (unit + ours.abs().max()))
     size, off = (tensor.abs().flatten(1).amax(1) for tensor in (ours, host - ours))
     return bool((off <= AGREEMENT * (unit + size)).all())

@@ -20,6 +20,7 @@ CLOSED = (*ELEMENTARY, links.Softplus(), links.Probit(), links.Sigmoid())
 """Links with closed-form moments. A host's mean function that equals one of them, scaled and shifted, is replaced."""
 PROBES = 100 * torch.frac(torch.arange(1, 401, dtype=torch.float64) * 0.6180339887498949) - 50
 """Latent values within +-50, spread by the golden section so that no period of g can hide between them."""
+LARGEST = float(PROBES.abs().max())
 NEAR = torch.linspace(-4, 4, 9, dtype=torch.float64)
 """Latent values between which the typical variation of g is measured."""
 DEVIATIONS = torch.tensor([-7.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 7.0], dtype=torch.float64)
@@ -42,8 +43,8 @@ def latent_values(marginals: Marginals) -> Float[Tensor, " k"]:
     The values further out cover the nodes of paths, whose m may leave the range of m at the compared points.
     """
     f = (marginals.m + marginals.v.clamp(min=0).sqrt() * DEVIATIONS).flatten()  # v of -1e-17 is rounding
-    reach = 2 * f.abs().max() / PROBES.abs().max()
-    return f if bool(reach <= 1) else torch.cat([f, reach * PROBES[:64]])
+    reach = 2 * float(f.abs().max()) / LARGEST
+    return f if reach <= 1 else torch.cat([f, reach * PROBES[:64]])
 
 
 def recognise(
@@ -72,6 +73,8 @@ def recognise(
 def agrees(link: Link, f: Float[Tensor, " k"], values: Float[Tensor, " k"]) -> bool:
     """Whether a recognised link also has the values of g at these latent values."""
     inner, scale, offset = (link.link, link.scale, link.offset) if isinstance(link, links.Affine) else (link, 1.0, 0.0)
+    if inner is link and torch.equal(link(f), values):
+        return True
     return _same(inner, f.new_tensor(scale), f.new_tensor(offset), f, values)
 
 
