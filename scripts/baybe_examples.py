@@ -160,6 +160,13 @@ def reports(example: Path) -> list[tuple[str, float]]:
     return [report(name, campaign) for campaign in campaigns]
 
 
+def copied(checkout: Path, folder: Path) -> Path:
+    """A copy of a checkout for its examples and tests to write into, without BayBE: the installed one is explained."""
+    copy = Path(shutil.copytree(checkout, folder / "baybe", ignore=shutil.ignore_patterns(".git")))
+    shutil.rmtree(copy / "baybe")
+    return copy
+
+
 def prepare(checkout: Path) -> None:
     """Of a process: where examples find their files, and what makes them fast."""
     mpl.use("Agg")
@@ -176,8 +183,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(shutil.copytree(arguments.checkout, Path(folder) / "baybe", ignore=shutil.ignore_patterns(".git")))
-        shutil.rmtree(copy / "baybe")  # the installed one is explained
+        copy = copied(arguments.checkout, Path(folder))
         examples = examples_of(copy, arguments.names)
         # One process after the other, each for one example, since some of them change classes of BayBE.
         with get_context("spawn").Pool(1, prepare, (copy,), maxtasksperchild=1) as processes:
