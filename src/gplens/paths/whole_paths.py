@@ -151,9 +151,9 @@ class WholePaths:
 
     def _lines(self, block: Rows, count: int) -> WholeLines:
         """Some of the lines. One that stays at a shared baseline has all nodes of the others, and serves many."""
-        every, targets = isinstance(block, slice), self.targets
-        last = targets is None and self.shared and (len(self.nodes) if every else block.shape[0]) > count
-        if every:
+        targets, shares = self.targets, self.targets is None and self.shared
+        last = shares and (len(self.nodes) if isinstance(block, slice) else block.shape[0]) > count
+        if isinstance(block, slice):
             return WholeLines(self.x0, self.d if last or not self.shared else self.d[:-1], last, targets)
         d = self.d[torch.cat([block, block.new_tensor([-1])]) if last else block]
         targets = None if targets is None else (targets[0][block], targets[1][block])

@@ -14,7 +14,8 @@ from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.processes.category_blocks import blocks_behind
 from gplens.processes.crossings import slowed
 from gplens.processes.curved_pairs import CurveNodes, curve_pairs, curve_split_pairs, posterior_of
-from gplens.processes.process import Blocks, Marginals, Process, Sources
+from gplens.processes.latent_sources import Sources
+from gplens.processes.process import Blocks, Marginals, Process
 from gplens.processes.smooth_map import Jet, SmoothMap
 from gplens.processes.wrapping import Wrapping
 

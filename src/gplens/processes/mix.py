@@ -9,7 +9,8 @@ from torch import Tensor
 from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
-from gplens.processes.process import Marginals, Process, Sources
+from gplens.processes.latent_sources import Sources
+from gplens.processes.process import Marginals, Process
 from gplens.processes.wrapping import Wrapping
 
 AnyPairs = TypeVar("AnyPairs", Pairs, SplitPairs)

@@ -1,10 +1,9 @@
 """The interface of a process: latent functions with Gaussian marginals, evaluated along a line (MATH 1, 4)."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import final
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -13,6 +12,9 @@ from torch import Tensor
 from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
+
+if TYPE_CHECKING:
+    from gplens.processes.latent_sources import Sources
 
 Blocks = tuple[tuple[int, ...], ...]
 """Columns that change together."""
@@ -186,29 +188,6 @@ class Process(ABC):
         weights = (each, None) if of_means else (torch.zeros_like(each), each)
         form = self.along(Line.at(X)).pull_back(*weights)
         return form.evaluate(X.new_empty(X.shape[0], self.latents, X.shape[1]))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Sources:
-    """Independent latent functions g and the outputs made of them:  f = M g + N e, e standard normal  (1.8)."""
-
-    process: Process
-    weights: Float[Tensor, "c l"]
-    """M."""
-    noise: Float[Tensor, "c k"]
-    """N: the jitter that a host adds to mixed outputs; no columns if it adds none."""
-
-    @staticmethod
-    def of(process: Process) -> "Sources":
-        """The sources of any process; independent outputs are their own sources."""
-        identity = torch.eye(process.latents, dtype=torch.float64)
-        return process.sources() or Sources(process, identity, identity[:, :0])
-
-    @property
-    def jitter(self) -> Float[Tensor, " c"]:
-        """The variance of N e."""
-        return self.noise.square().sum(1)
 
 
 def rows_in_a_block(numbers: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, final
 
 import torch
 from jaxtyping import Float, Int
@@ -16,6 +16,7 @@ from gplens.lines.line import Line
 from gplens.lines.radial import FAR, ProfileJet
 from gplens.means import ConstantMean
 from gplens.processes.process import ROUNDING, Marginals, without_rounding
+from gplens.processes.radial_slopes import Fitted, slopes_in_directions
 
 if TYPE_CHECKING:
     from gplens.processes.posterior import Posterior
@@ -125,17 +126,6 @@ def _variance(posterior: "Posterior") -> float:
     return float(posterior.kernel.variance) if isinstance(posterior.kernel, Scale) else 1.0
 
 
-class Fitted(NamedTuple):
-    """What the data contribute at the nodes of a line."""
-
-    by_slope: Float[Tensor, "c b q n"]
-    """dk/dr2 A k, up to the constant of the kernel."""
-    sums: Float[Tensor, "c b q"]
-    """The same, summed over the support points."""
-    form: Float[Tensor, "c b q"]
-    """k'Ak."""
-
-
 @final
 class RadialMarginals(Marginals):
     """(1.1) and (1.2) of all latent functions at the nodes of a line, from the coefficients of r2 in 1, 2t and t^2."""
@@ -220,22 +210,7 @@ class RadialMarginals(Marginals):
     def slopes(
         self, V: Float[Tensor, "b s k"], columns: Int[Tensor, " k"] | slice, *, variances: bool
     ) -> tuple[Float[Tensor, "b c q s"], Float[Tensor, "b c q s"] | None]:
-        """d_V k = 2 h' (x0 + t d - z) V / l^2: products over features are taken once for all nodes  (4.18a)."""
-        them, (_, slope, factor) = self.posteriors, self.jet
-        Z_V = (V.flatten(0, 1) @ them.R[columns]).view(*V.shape[:2], *them.norm2.shape).permute(2, 0, 1, 3).contiguous()
-        starts, moves = (
-            ((V * y[:, None, columns]) @ them.rho[:, columns].mT).permute(2, 0, 1)[:, :, None]
-            for y in (self.u, self.line.d)
-        )
-        x_V = starts + self.line.t[:, :, None] * moves
-
-        def at_nodes(sums: Float[Tensor, "c b q"], values: Tensor, Z_V: Float[Tensor, "c b s n"]) -> Tensor:
-            return (sums[..., None] * x_V - values @ Z_V.mT).transpose(0, 1)
-
-        by_m = at_nodes(self.slope_by_beta, slope, Z_V * them.beta[:, None, None]).mul_(2 * factor)
-        if not variances:
-            return by_m, None
-        return by_m, at_nodes(self.fitted.sums, self.fitted.by_slope, Z_V).mul_(-4 * factor)
+        return slopes_in_directions(self, V, columns, variances=variances)
 
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:
         """W = wm beta - 2 wv A k  (4.2), summed over the nodes before any product with features  (4.3)."""

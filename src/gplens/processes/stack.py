@@ -11,8 +11,9 @@ from torch import Tensor
 from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
+from gplens.processes.latent_sources import Sources
 from gplens.processes.posterior import Posterior
-from gplens.processes.process import Blocks, Marginals, Process, Sources
+from gplens.processes.process import Blocks, Marginals, Process
 from gplens.processes.radial_posteriors import RadialPosteriors
 
 

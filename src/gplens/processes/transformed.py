@@ -13,7 +13,8 @@ from gplens.lines.forms import Form
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.processes.category_blocks import blocks_behind
-from gplens.processes.process import Blocks, Marginals, Process, Sources
+from gplens.processes.latent_sources import Sources
+from gplens.processes.process import Blocks, Marginals, Process
 from gplens.processes.wrapping import Wrapping
 
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from gplens.lines.line import Line
 from gplens.paths.integrand import Question
 from gplens.processes.joint import JointPoints
-from gplens.processes.process import Process, Sources
+from gplens.processes.latent_sources import Sources
+from gplens.processes.process import Process
 from gplens.uncertainty.latent_paths import ROUNDING
 from gplens.uncertainty.requests import Diagonal, Full, Samples, Uncertainty
 from gplens.uncertainty.row_nodes import RowNodes, Sets, check_size_of

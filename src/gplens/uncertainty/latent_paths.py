@@ -14,7 +14,8 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs
 from gplens.lines.units import power_of_two
 from gplens.paths.integrand import Question
-from gplens.processes.process import Process, Sources
+from gplens.processes.latent_sources import Sources
+from gplens.processes.process import Process
 from gplens.uncertainty.draw_nodes import AveragedPrior, DrawNodes
 
 RANK = 1e-13

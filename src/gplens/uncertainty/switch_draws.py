@@ -10,7 +10,8 @@ from torch import Tensor
 from gplens.paths.integrand import Question
 from gplens.paths.path_psi import NodeValues
 from gplens.processes.joint import JointPoints
-from gplens.processes.process import Process, Sources
+from gplens.processes.latent_sources import Sources
+from gplens.processes.process import Process
 from gplens.uncertainty.joint_columns import joint_in_columns
 from gplens.uncertainty.latent_paths import ROUNDING
 from gplens.uncertainty.switch_nodes import SwitchNodes

@@ -192,9 +192,10 @@ def compare_live(
     """
     with snapshot.predicting(model) as (reference_now, compared):
         x, dtype = points.to(reference_now), reference_now.dtype
-        prior = snapshot.prior
-        if compared and dtype == torch.float64 and prior and follows_from_prior(model) and prior.is_of(model, x, at):
-            return (PRIOR.format(len(points)),)
+        if compared and dtype == torch.float64 and follows_from_prior(model):
+            prior = snapshot.prior
+            if prior is not None and prior.is_of(model, x, at):
+                return (PRIOR.format(len(points)),)
         if _is_small(model, snapshot):
             with suppress(ValueError, RuntimeError):  # then lazily, as the host does by itself
                 return (agree(at, predict(model, x, at_once=True), dtype),)
