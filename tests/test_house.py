@@ -147,6 +147,37 @@ def test_no_two_files_share_a_name() -> None:
     assert not shared, f"files with the same name: {shared}"
 
 
+SAME_PART = {"Prior": "k and mu of one latent function, of each host"}
+"""Classes of hosts that share a name because they play the same part."""
+
+
+def public_classes() -> set[tuple[str, tuple[str, ...]]]:
+    """Names in `__all__` with the modules that define them."""
+    public: set[tuple[str, tuple[str, ...]]] = set()
+    for path in FILES:
+        named = {target[-1]: target[:-1] for target, _ in targets(path) if target[0] == "gplens"}
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                public |= {(name, named.get(name, module_name(path))) for name in ast.literal_eval(node.value)}
+    return public
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """Apart from public ones, which their public module tells apart: gplens.baselines.Mean, gplens.means.Mean."""
+    places: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module_name(path))
+    public = public_classes()
+    shared = {
+        name: modules
+        for name, modules in places.items()
+        if len(modules) > 1 and name not in SAME_PART and any((name, module) not in public for module in modules)
+    }
+    assert not shared, f"classes with the same name: {shared}"
+
+
 def map_entries(text: str) -> set[str]:
     """What the map in CONTRIBUTING.md names: the first column of its table, or the first words of a drawn tree."""
     section = re.search(r"^## Where things are$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)

@@ -7,12 +7,12 @@ from types import ModuleType
 import gplens
 
 sys.path.insert(0, str(Path(gplens.__file__).parents[2] / "tests"))
-from gplens.adapters.hosts import HOSTS, Host
+from gplens.adapters.hosts import HOSTS, Library
 
 sys.modules["tinyhost"] = ModuleType("tinyhost")
 sys.modules["tinyhost"].TinyGP = TinyGP
 TinyGP.__module__ = "tinyhost"
-HOSTS["tinyhost"] = Host("gplens.adapters", "tinyhost", (1, 0), (2, 0))
+HOSTS["tinyhost"] = Library("gplens.adapters", "tinyhost", (1, 0), (2, 0))
 # %% end
 for check in EVERY_CHECK:
     check(EVERY_MODEL[0])

@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.adapters.labels import Labels
 from gplens.baselines.given import check_keyword
 from gplens.calls.given_table import Given
-from gplens.calls.outcome import Outcome
+from gplens.calls.outcome import Results
 from gplens.calls.posed import LiveModel, Posed
 from gplens.display.progress import check_progress
 from gplens.explanation.declared_categories import Categories, with_names_of_categories, with_switched_columns
@@ -122,7 +122,7 @@ def explain(
         given = Given.read(model, X, baseline, feature_names, groups, categories)
         live = LiveModel.compared(model, likelihood, given)
         posed = Posed.of(live, given, target, outputs, tolerance, uncertainty, channels)
-        outcome = Outcome.of(posed, live, given, rule, support, progress)
+        outcome = Results.of(posed, live, given, rule, support, progress)
     explanation = assembled(outcome, posed, live, given, target, rule)
     integral, at = outcome.finished.integral, given.first(outcome.answer.done)
     of_spread = None if explanation.spread is None else explanation.spread.converged
@@ -140,7 +140,7 @@ def _instance(value: T, kind: type[T], name: str) -> T:
     return value
 
 
-def assembled(outcome: Outcome, posed: Posed, live: LiveModel, given: Given, target: Target, rule: Rule) -> Explanation:
+def assembled(outcome: Results, posed: Posed, live: LiveModel, given: Given, target: Target, rule: Rule) -> Explanation:
     """The Explanation of the finished inputs, in the columns of the table, summed over groups."""
     explanation = _of_inputs(outcome, posed, given, _provenance(posed, live, given, target, rule))
     spread, over_background = outcome.spread, outcome.answer.attribution.background_std
@@ -165,7 +165,7 @@ def assembled(outcome: Outcome, posed: Posed, live: LiveModel, given: Given, tar
     return explanation if done == len(given.X) else explanation[:done]
 
 
-def _of_inputs(outcome: Outcome, posed: Posed, given: Given, provenance: Provenance) -> Explanation:
+def _of_inputs(outcome: Results, posed: Posed, given: Given, provenance: Provenance) -> Explanation:
     """The attributions of the inputs of the model, without an axis of outputs if there is only one."""
     attribution, trust, channels = outcome.answer.attribution, outcome.support, outcome.channels
     single = posed.output_names is None

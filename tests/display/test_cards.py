@@ -11,7 +11,7 @@ import torch
 
 import gplens
 from gplens.columns import Cyclic
-from gplens.display.card import MARGIN, WIDTH, Entry, Table, card
+from gplens.display.card import MARGIN, WIDTH, Bars, Entry, card
 from gplens.estimators import GPClassifier, GPRegressor, Training
 from gplens.kernels import RBF, Linear
 from gplens.links import Exp, Identity, Softmax
@@ -48,7 +48,7 @@ def explanation(rows: int = 4, features: int = 3, **options: object) -> gplens.E
 
 
 def test_bars_and_whiskers_are_to_scale() -> None:
-    tree = parsed(card("title", [], [Table("", [Entry("a", "", "", 2.0, 1.0, 4.0), Entry("b", "", "", -1.0)])]))
+    tree = parsed(card("title", [], [Bars("", [Entry("a", "", "", 2.0, 1.0, 4.0), Entry("b", "", "", -1.0)])]))
     pictures = tree.findall(".//svg")
     unit = (WIDTH - 2 * MARGIN) / 5  # from -1 to 4
     (bar,), whisker = pictures[0].findall("rect"), pictures[0].findall("line")[1]

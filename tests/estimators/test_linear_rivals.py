@@ -12,7 +12,7 @@ from gplens.estimators.fitting import Problem, gaussian_noise
 from gplens.estimators.linear_rivals import _parts, compare_exact, compare_sparse
 from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.evidence import log_evidence
-from gplens.estimators.training.fit_sizes import Plan, most_exact_rows
+from gplens.estimators.training.fit_sizes import FitPlan, most_exact_rows
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.q_of_u import Sites
@@ -81,7 +81,7 @@ def test_a_budget_that_makes_no_sense_is_named(budget: object) -> None:
 def test_sizes_follow_the_budget() -> None:
     assert most_exact_rows(None) == most_exact_rows(60.0) == 2987
     assert most_exact_rows(6.0) < 2000 < most_exact_rows(600.0)
-    small, large = (Plan.of(10**6, None, None, budget) for budget in (6.0, 600.0))
+    small, large = (FitPlan.of(10**6, None, None, budget) for budget in (6.0, 600.0))
     assert small.rungs[-1] < large.rungs[-1]
-    assert Plan.of(10**6, None, 50, None).rungs == (50,)
-    assert Plan.of(300, 1, None, None).rows == 300
+    assert FitPlan.of(10**6, None, 50, None).rungs == (50,)
+    assert FitPlan.of(300, 1, None, None).rows == 300

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple, final
 
 
-class Host(NamedTuple):
+class Library(NamedTuple):
     """A library, and the range of its versions whose private attributes the adapter knows."""
 
     adapter: str
@@ -56,10 +56,10 @@ class Extra:
 
 
 HOSTS = {
-    "gplens": Host("gplens.adapters.native", "gplens"),
-    "gpytorch": Host("gplens.adapters.gpytorch", "gpytorch", (1, 15, 1), (1, 16)),
-    "sklearn": Host("gplens.adapters.sklearn", "scikit-learn", (1, 8), (1, 10)),
-    "botorch": Host("gplens.adapters.botorch", "botorch", (0, 17), (0, 19)),
+    "gplens": Library("gplens.adapters.native", "gplens"),
+    "gpytorch": Library("gplens.adapters.gpytorch", "gpytorch", (1, 15, 1), (1, 16)),
+    "sklearn": Library("gplens.adapters.sklearn", "scikit-learn", (1, 8), (1, 10)),
+    "botorch": Library("gplens.adapters.botorch", "botorch", (0, 17), (0, 19)),
 }
 """Hosts by the name of the top-level Python package. A new host is one line here."""
 LIBRARIES = ", ".join(host.package for root, host in HOSTS.items() if root != "gplens")

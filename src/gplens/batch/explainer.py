@@ -14,7 +14,7 @@ from torch import Tensor
 from gplens.adapters.reading import read
 from gplens.baselines import Inputs, as_baseline
 from gplens.batch.batch_options import Options, baseline_of, feature_names, outputs_of, target_of
-from gplens.batch.result_table import Block, Layout
+from gplens.batch.result_table import Layout, RowBlock
 from gplens.batch.unexplainable import reasons
 from gplens.estimators.base import GPEstimator
 from gplens.estimators.loading import load
@@ -81,12 +81,12 @@ class Explainer:
         blocks = self._blocks(rows, good, problems)
         return layout.table(blocks, problems, table)
 
-    def _blocks(self, rows: pyarrow.Table, numbers: Sequence[int], problems: list[str | None]) -> list[Block]:
+    def _blocks(self, rows: pyarrow.Table, numbers: Sequence[int], problems: list[str | None]) -> list[RowBlock]:
         """Explanations of some of the rows. If the call fails, halves are tried, down to the row that fails."""
         if not numbers:
             return []
         try:
-            return [Block(numbers, self._explain(rows.take(list(numbers))))]
+            return [RowBlock(numbers, self._explain(rows.take(list(numbers))))]
         except (ArithmeticError, RuntimeError, ValueError) as cause:
             if len(numbers) == 1:
                 problems[numbers[0]] = str(cause)

@@ -15,7 +15,7 @@ from gplens.explanation import Explanation
 
 @final
 @dataclass(frozen=True, eq=False)
-class Block:
+class RowBlock:
     """The explanation of some rows of a table."""
 
     numbers: Sequence[int]
@@ -37,7 +37,7 @@ class Layout:
     outputs: tuple[str, ...] | None
     options: Options
 
-    def table(self, blocks: Sequence[Block], problems: Sequence[str | None], given: pyarrow.Table) -> pyarrow.Table:
+    def table(self, blocks: Sequence[RowBlock], problems: Sequence[str | None], given: pyarrow.Table) -> pyarrow.Table:
         """The results of a table, from explanations of its rows and the reasons why the others have none."""
         if absent := [name for name in self.options.keep if name not in given.column_names]:
             raise ValueError(f"expected the columns {absent} to keep, got a table with {given.column_names}.")

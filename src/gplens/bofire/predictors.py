@@ -18,7 +18,7 @@ from gplens.interop.design_tables import DesignTables, Parameter, unchanged
 
 @final
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedStrategy:
     """A fitted strategy or surrogate."""
 
     predictor: Any
@@ -30,7 +30,7 @@ class Fitted:
     outputs: tuple[str, ...]
 
     @staticmethod
-    def of(predictor: Any, experiments: pandas.DataFrame) -> "Fitted":
+    def of(predictor: Any, experiments: pandas.DataFrame) -> "FittedStrategy":
         """Raises BoFire's ValueError if nothing was fitted, and a TypeError for predictors of another kind."""
         if not isinstance(predictor, BotorchStrategy | BotorchSurrogate):
             raise TypeError(
@@ -41,7 +41,7 @@ class Fitted:
             predictor.predict(experiments)  # raises
         owner: Any = predictor.domain if isinstance(predictor, BotorchStrategy) else predictor
         specs, names = predictor.input_preprocessing_specs, tuple(owner.outputs.get_keys())
-        return Fitted(predictor, predictor.model, owner.inputs, specs, names)
+        return FittedStrategy(predictor, predictor.model, owner.inputs, specs, names)
 
     def model_of(self, output: str) -> Any:
         """The part of the model that predicts one output."""

@@ -8,7 +8,7 @@ from bofire.data_models.features.api import ContinuousOutput
 
 from gplens.adapters.reading import read
 from gplens.baselines import Sample
-from gplens.bofire.predictors import Fitted
+from gplens.bofire.predictors import FittedStrategy
 from gplens.explain import explain as explain_model
 from gplens.explanation import Explanation
 from gplens.interop.agreement import check_prediction
@@ -44,7 +44,7 @@ def explain(
         >>> sorted(explanation.feature_names), bool(explanation.converged.all())
         (['heat', 'solvent'], True)
     """
-    fitted = Fitted.of(predictor, experiments)
+    fitted = FittedStrategy.of(predictor, experiments)
     tables = fitted.tables(experiments)
     if baseline is None:
         known = getattr(predictor, "experiments", None)
@@ -133,7 +133,7 @@ def explain_acquisition(
         >>> sorted(explanation.feature_names), len(explanation)
         (['heat', 'solvent'], 1)
     """
-    tables = Fitted.of(strategy, candidates).tables(candidates)
+    tables = FittedStrategy.of(strategy, candidates).tables(candidates)
     (acquisition, *others) = strategy._get_acqfs(1)
     if others:
         raise ValueError(f"expected a strategy with one acquisition function, got {1 + len(others)}.")

@@ -108,7 +108,7 @@ class Work:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Results:
     """The results of a call. After an interrupt, some inputs or parts are missing."""
 
     answer: Portion
@@ -126,7 +126,7 @@ class Outcome:
     @staticmethod
     def of(
         posed: Posed, live: LiveModel, given: Given, rule: Rule, support: bool | None, progress: bool | None
-    ) -> "Outcome":
+    ) -> "Results":
         """Compute everything that was requested. After Ctrl-C, return what is finished."""
         work = Work(posed.question, rule, posed.request, posed.sets, Background(given.baseline.weights, given.summed))
         shown = work.portions(*given.ends) > 1 if progress is None else progress
@@ -147,8 +147,8 @@ class Outcome:
                 values = answer.attribution.integral.values
                 channels = channels_of_paths(posed.question, rule, *at, work.background, values)
         except KeyboardInterrupt as interrupt:  # the attributions are complete, support and channels may not be
-            return Outcome(answer, spread, trust, channels, interrupt)
-        return Outcome(answer, spread, trust, channels, answer.interrupt)
+            return Results(answer, spread, trust, channels, interrupt)
+        return Results(answer, spread, trust, channels, answer.interrupt)
 
 
 def _joint_over_inputs(posed: Posed, work: Work, spread: Spread, at: Points, attribution: Attribution) -> Spread:

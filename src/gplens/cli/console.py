@@ -41,7 +41,7 @@ def rounded(rate: float) -> str:
 
 
 @final
-class Rows:
+class RowProgress:
     """Progress in rows: a bar with rows per second on a terminal, else a line every few seconds."""
 
     def __init__(self, progress: Progress, task: TaskID, total: int) -> None:
@@ -72,10 +72,10 @@ class Rows:
 
 
 @contextmanager
-def progress_in_rows(label: str, total: int) -> Iterator[Rows]:
+def progress_in_rows(label: str, total: int) -> Iterator[RowProgress]:
     """A progress bar on standard error while the block runs."""
     console = Console(stderr=True)
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
     quiet = not console.is_terminal  # the bar vanishes at the end, and the command prints a summary
     with Progress(*bar, TimeRemainingColumn(), console=console, disable=quiet, transient=True) as progress:
-        yield Rows(progress, progress.add_task(label, total=total, rate=""), total)
+        yield RowProgress(progress, progress.add_task(label, total=total, rate=""), total)

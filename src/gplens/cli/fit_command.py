@@ -9,7 +9,7 @@ import typer
 from gplens.cli.chosen_model import Chosen
 from gplens.cli.console import remark, say
 from gplens.cli.interruption import interruptible, sentence
-from gplens.cli.shared_arguments import FLAG, CPUs, EngineName, Likelihood
+from gplens.cli.shared_arguments import FLAG, CPUs, EngineName, LikelihoodName
 
 EPILOG = """Examples:
 
@@ -38,7 +38,7 @@ def fit(
     ],
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the model.")],
-    likelihood: Annotated[Likelihood | None, typer.Option(help="Chosen from the target if left out.")] = None,
+    likelihood: Annotated[LikelihoodName | None, typer.Option(help="Chosen from the target if left out.")] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=KIND", help=f"What a column is, may be repeated. Kinds: {KINDS}."),

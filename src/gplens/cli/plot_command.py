@@ -8,7 +8,7 @@ import typer
 
 from gplens.cli.console import say
 from gplens.cli.interruption import interruptible
-from gplens.cli.shared_arguments import FLAG, BaselineName, Kind, TargetName, named_baseline
+from gplens.cli.shared_arguments import FLAG, BaselineName, PlotKind, TargetName, named_baseline
 
 EPILOG = """Examples:
 
@@ -45,11 +45,11 @@ def plot(
         typer.Argument(metavar="DATA", help="CSV or Parquet file with the columns of the model."),
     ] = None,
     kind: Annotated[
-        Kind,
+        PlotKind,
         typer.Option(
-            metavar="KIND", help=f"{', '.join(Kind)}; auto is a waterfall of one row, a beeswarm or bars of many."
+            metavar="KIND", help=f"{', '.join(PlotKind)}; auto is a waterfall of one row, a beeswarm or bars of many."
         ),
-    ] = Kind.auto,
+    ] = PlotKind.auto,
     row: Annotated[
         int | None, typer.Option(metavar="NUMBER", min=0, help="The row of DATA, the first being 0.")
     ] = None,

@@ -11,7 +11,7 @@ FLAG = ""
 """What stands for the value of an option that has none."""
 
 
-class Likelihood(StrEnum):
+class LikelihoodName(StrEnum):
     """The likelihoods of `gplens fit`."""
 
     gaussian = "gaussian"
@@ -19,7 +19,7 @@ class Likelihood(StrEnum):
     classes = "classes"
 
 
-class Kind(StrEnum):
+class PlotKind(StrEnum):
     """The plots of gplens.plots that need no picture of pixels."""
 
     auto = "auto"

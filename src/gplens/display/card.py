@@ -40,7 +40,7 @@ class Entry:
 
 @final
 @dataclass(frozen=True)
-class Table:
+class Bars:
     """Lines with bars on one scale, below a caption."""
 
     caption: str
@@ -51,7 +51,7 @@ class Table:
     """Whether bars are coloured by sign; otherwise all bars have one colour."""
 
 
-def card(title: str, facts: Sequence[tuple[str, str]], tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+def card(title: str, facts: Sequence[tuple[str, str]], tables: Sequence[Bars], notes: Sequence[str] = ()) -> str:
     """A title, facts with their names, tables, and notes, as HTML."""
     rows = "".join(f'<tr><td class="dim">{escape(name)}</td><td>{escape(text)}</td></tr>' for name, text in facts)
     parts = [f"<b>{escape(title)}</b>", f"<table>{rows}</table>" if rows else "", *map(_table, tables)]
@@ -59,7 +59,7 @@ def card(title: str, facts: Sequence[tuple[str, str]], tables: Sequence[Table], 
     return f'<div class="gplens"><style>{STYLE}</style>{"".join(parts)}</div>'
 
 
-def _table(table: Table) -> str:
+def _table(table: Bars) -> str:
     ends = [end for entry in table.entries for end in (0.0, entry.value, entry.low, entry.high) if end is not None]
     finite = [end for end in ends if isfinite(end)] or [0.0]
     scale = _Scale(min(finite), max(finite))

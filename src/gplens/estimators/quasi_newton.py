@@ -18,7 +18,7 @@ from gplens.estimators.stated_probabilities import calibrated_factor
 from gplens.estimators.training.ascent import CONVERGED
 from gplens.estimators.training.checkpoint import Checkpoint, fingerprint
 from gplens.estimators.training.climb import Climb
-from gplens.estimators.training.fit_sizes import Plan
+from gplens.estimators.training.fit_sizes import FitPlan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
 from gplens.estimators.training.rows import PLACEMENTS, SUBSET, generator_of
@@ -50,7 +50,7 @@ def fit_in_stages(
     """
     began, rows = perf_counter(), scaling.apply(X)
     structure = structure_of(design, rows, JITTER * problem.variance)
-    plan = Plan.of(len(X), problem.latents or 1, design.inducing_points, settings.budget)
+    plan = FitPlan.of(len(X), problem.latents or 1, design.inducing_points, settings.budget)
     order = torch.randperm(len(X), generator=generator_of(design.seed, SUBSET))
     chosen = order[: plan.rows].sort().values
     start, bound = start_of(design, problem, structure, noisy=False), _bound(design, problem, structure, rows, chosen)

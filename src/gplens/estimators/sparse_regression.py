@@ -20,7 +20,7 @@ from gplens.estimators.training.ascent import ALL_STEPS, CONVERGED, Ascent
 from gplens.estimators.training.checkpoint import Checkpoint, State
 from gplens.estimators.training.climb import FEW_POINTS, LOOSE, WORTH, Climb, further_points
 from gplens.estimators.training.collapsed import CollapsedBound
-from gplens.estimators.training.fit_sizes import GaussianPlan, Plan
+from gplens.estimators.training.fit_sizes import FitPlan, GaussianPlan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
 from gplens.estimators.training.rows import LARGE, PLACEMENTS, generator_of
@@ -130,7 +130,7 @@ def _with_moving_points(
 ) -> tuple[Climb, Hyperparameters]:
     """The maximum of the collapsed bound of some rows over all parameters, from `at`, with as many points as pay."""
     assert at.Z is not None
-    plan = Plan.of(len(rows), None, design.inducing_points, settings.budget)
+    plan = FitPlan.of(len(rows), None, design.inducing_points, settings.budget)
     part = subset(design, len(rows), plan.rows)
     w = None if problem.weights is None else problem.weights[part]
     bound = CollapsedBound(structure, rows[part], problem.y[part], w)

@@ -34,7 +34,7 @@ def run_fashion(seed: int, quick: bool, messages: Messages) -> Report:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ImageResults:
     """What the experiment finds for one model."""
 
     accuracy: float
@@ -69,7 +69,7 @@ def run(title: str, load: Callable[[], Split], names: list[str], seed: int, quic
 
 def examine(
     model: GPClassifier, test: Dataset, size: Size, seed: int, dtype: torch.dtype, messages: Messages
-) -> Outcome:
+) -> ImageResults:
     """The accuracy of a model, studies of the images shown, and metrics."""
     X, labels = test.X.double(), test.y.long()
     accuracy = float(model.score(test.X.numpy(), test.y.numpy()))
@@ -81,7 +81,7 @@ def examine(
     ]
     messages.say(f"scoring {size.scored} images, three methods")
     scored = slice(size.scored)
-    return Outcome(accuracy, studies, measure(model, X[scored], labels[scored], size, seed, dtype, messages))
+    return ImageResults(accuracy, studies, measure(model, X[scored], labels[scored], size, seed, dtype, messages))
 
 
 def _first(data: Dataset, rows: int) -> Dataset:
@@ -92,7 +92,7 @@ def _joined(tables: dict[str, pandas.DataFrame]) -> pandas.DataFrame:
     return pandas.concat([table.assign(model=name) for name, table in tables.items()], ignore_index=True)
 
 
-def _images(outcome: Outcome) -> pandas.DataFrame:
+def _images(outcome: ImageResults) -> pandas.DataFrame:
     return pandas.DataFrame(
         {
             "row": image.row,
@@ -111,7 +111,7 @@ def _images(outcome: Outcome) -> pandas.DataFrame:
     )
 
 
-def _pixels(outcome: Outcome) -> pandas.DataFrame:
+def _pixels(outcome: ImageResults) -> pandas.DataFrame:
     tables = [
         pandas.DataFrame(
             {
@@ -127,7 +127,7 @@ def _pixels(outcome: Outcome) -> pandas.DataFrame:
     return pandas.concat(tables, ignore_index=True).query("attribution != 0")
 
 
-def _curves(outcome: Outcome) -> pandas.DataFrame:
+def _curves(outcome: ImageResults) -> pandas.DataFrame:
     tables = []
     for image in outcome.studies:
         curves = {"ordered": (range(len(image.ordered)), image.ordered), "random": (image.counts, image.random)}

@@ -1,6 +1,6 @@
 """An explanation as a table in HTML, which a notebook shows by itself."""
 
-from gplens.display.card import Entry, Table, card
+from gplens.display.card import Bars, Entry, card
 from gplens.display.marks import by_size, marks, of_output, output_name, output_of, split
 from gplens.display.wording import aligned, baseline_text, decimals, entry_text, target_text, told_apart, with_deviation
 from gplens.explanation.result import Explanation
@@ -19,10 +19,10 @@ def describe_html(explanation: Explanation) -> str:
     notes += [] if e.provenance.remark is None else [e.provenance.remark]
     if count > ROWS:
         notes.insert(0, f"{count - ROWS:,} more inputs; explanation[i] shows one")
-    return card(f"Explanation: {title}", [], [Table(inputs, []), *tables], notes)
+    return card(f"Explanation: {title}", [], [Bars(inputs, []), *tables], notes)
 
 
-def _table(e: Explanation, row: int) -> Table:
+def _table(e: Explanation, row: int) -> Bars:
     """The largest attributions of an input and the sum of the remaining ones, for the output with the largest value."""
     j = output_of(e, None, row)
     shown = marks(e, j, [row], split(by_size(of_output(e.values, j)[row : row + 1]), FEATURES), LEVEL)
@@ -42,4 +42,4 @@ def _table(e: Explanation, row: int) -> Table:
     digits, name = decimals(max(abs(start), abs(end))), output_name(e, j)
     change = f"baseline {aligned(start, digits)} → prediction {aligned(end, digits)}"
     where = f"input {row}" if name is None else f"input {row}, {name}"
-    return Table(f"{where}: {change}; {shown.caption}", entries)
+    return Bars(f"{where}: {change}; {shown.caption}", entries)

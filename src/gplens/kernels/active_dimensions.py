@@ -10,7 +10,7 @@ from gplens.kernels.kernel import Derived
 from gplens.lines.between import Between, embed_matrix
 from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line, Section
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 
 
 @final
@@ -38,10 +38,10 @@ class ActiveDimensions(Derived):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self.kernel.diagonal(X[:, self.dims])
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
-        return Support(Z, parts=(self.kernel.prepare(Z[:, self.dims]),))
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
+        return SupportPoints(Z, parts=(self.kernel.prepare(Z[:, self.dims]),))
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         inner = self.kernel.section(line.columns(self.dims), support.parts[0])
         return inner.embedded(self.dims, line.d.shape[1])
 
@@ -56,7 +56,7 @@ class ActiveDimensions(Derived):
         return self.kernel.between_points(X[:, self.dims], Y[:, self.dims]).embedded(self.dims, X.shape[1])
 
     def fold(
-        self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
+        self, left: Line, right: Line, support: SupportPoints, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         left_columns = left.columns(self.dims)
         right_columns = left_columns if right is left else right.columns(self.dims)  # same object: same nodes

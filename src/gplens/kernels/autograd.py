@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.kernels.kernel import Kernel
 from gplens.lines.between import Between
 from gplens.lines.line import Line, Section, summed
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 
 LOOKED_AT = 4
 """The number of support points at which a Jacobian is evaluated, to see which columns depend on which."""
@@ -98,10 +98,10 @@ class Warped(Kernel):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self.kernel.diagonal(self.phi(X))
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
-        return Support(Z, parts=(self.kernel.prepare(self.phi(Z)),))
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
+        return SupportPoints(Z, parts=(self.kernel.prepare(self.phi(Z)),))
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         tangents, J = self._tangents(line)
         return _along_curve(self.kernel.section(tangents, support.parts[0]), line, J)
 

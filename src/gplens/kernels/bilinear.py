@@ -11,7 +11,7 @@ from gplens.kernels.kernel import Kernel
 from gplens.lines.forms import Form
 from gplens.lines.line import Line, Section
 from gplens.lines.pull_back_weights import Weights
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 
 
 @final
@@ -34,15 +34,15 @@ class Bilinear(Kernel):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return ((X @ self.G) * X).sum(1)
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
         if Z.shape[1] != len(self.G):
             raise ValueError(
                 f"Bilinear: expected support points with {len(self.G)} features, one for each row of G, got "
                 f"{Z.shape[1]}."
             )
-        return Support(Z)
+        return SupportPoints(Z)
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         """Linear in t, with a gradient that does not depend on t."""
         Gz = support.Z @ self.G
         values = (line.x0 @ Gz.T)[:, None] + line.t[:, :, None] * (line.d @ Gz.T)[:, None]

@@ -13,7 +13,7 @@ from torch import Tensor
 from gplens.kernels.kernel import Kernel, check_kernel
 from gplens.lines.between import Between
 from gplens.lines.line import Line, Section
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +48,10 @@ class Compound(Kernel):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return reduce(self.join, (k.diagonal(X) for k in self.kernels))
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
-        return Support(Z, parts=tuple(k.prepare(Z) for k in self.kernels))
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
+        return SupportPoints(Z, parts=tuple(k.prepare(Z) for k in self.kernels))
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         pairs = zip(self.kernels, support.parts, strict=True)
         return reduce(self.join, (k.section(line, part) for k, part in pairs))
 

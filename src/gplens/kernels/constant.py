@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gplens.kernels.kernel import Kernel
 from gplens.lines.line import Line, Section, constant_section
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 
 
 class Unchanging(Kernel):
@@ -21,7 +21,7 @@ class Unchanging(Kernel):
     def check(self, line: Line) -> None:
         """Raise a ValueError for a path along which the kernel does change."""
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         self.check(line)
         values = self(line.x0, support.Z)[:, None].expand(*line.t.shape, -1)
         return constant_section(values, line.d.shape[1])

@@ -12,7 +12,7 @@ from gplens.kernels.kernel import Kernel, check_features
 from gplens.lines.forms import Form
 from gplens.lines.line import Line, Section
 from gplens.lines.pull_back_weights import Weights
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 from gplens.lines.shapes import Batch
 
 
@@ -41,11 +41,11 @@ class DotProduct(Kernel):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self.profile((self.variance * X**2).sum(1))
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
         check_features(self, self.variance, Z)
-        return Support(Z)
+        return SupportPoints(Z)
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         """s(t) = s0 + t s1  and  d_k k = h'(s) a_k z_k, so that the sum over q is again taken first."""
         az = self.variance * support.Z
         s = (line.x0 @ az.T)[:, None] + line.t[:, :, None] * (line.d @ az.T)[:, None]

@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.lines.between import Between, cross_derivatives_by_autograd, stack
 from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line, Section, autograd_section
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 
 CHORDS = 64
 """The number of pieces of a path whose length is measured from kernel values alone."""
@@ -69,15 +69,15 @@ class Kernel(ABC):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         """k(x_i, x_i)."""
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
         """Everything that `section` and `fold` compute from the support points alone."""
-        return Support(Z)
+        return SupportPoints(Z)
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         """k(x(t_q), z_n) along a line: values (b, q, n), and their pull-back."""
         return autograd_section(lambda x: self(x.flatten(0, 1), support.Z).unflatten(0, x.shape[:2]), line)
 
-    def scaled_section(self, line: Line, support: Support, factor: Float[Tensor, ""]) -> Section:
+    def scaled_section(self, line: Line, support: SupportPoints, factor: Float[Tensor, ""]) -> Section:
         """The section of factor * k; overridden where this saves a tensor of all nodes and support points."""
         return self.section(line, support).scaled(factor)
 
@@ -121,7 +121,7 @@ class Kernel(ABC):
         )
 
     def fold(
-        self, left: Line, right: Line, support: Support, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool
+        self, left: Line, right: Line, support: SupportPoints, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         """sum_qp H_qp d_k k(x_q,Z) A d_l k(Z,y_p) for the A of one latent function (5.13). O(q n^2 d) a row."""
         B = self._whitened_gradient(left, support, A)
@@ -131,7 +131,7 @@ class Kernel(ABC):
             return (B * weighted).sum((1, 2))
         return B.flatten(1, 2).mT @ weighted.flatten(1, 2)
 
-    def _whitened_gradient(self, line: Line, support: Support, A: Quadratic) -> Float[Tensor, "b q r d"]:
+    def _whitened_gradient(self, line: Line, support: SupportPoints, A: Quadratic) -> Float[Tensor, "b q r d"]:
         """F d_k k(Z, x_q), which keeps digits that a product with A would lose (1.7)."""
         gradient = self.gradient(line.points().flatten(0, 1), support.Z)
         return (A.F[0] @ gradient).unflatten(0, line.t.shape)
@@ -196,10 +196,10 @@ class Scale(Derived):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self.variance * self.kernel.diagonal(X)
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
         return self.kernel.prepare(Z)
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         return self.kernel.scaled_section(line, support, self.variance)
 
     def along_diagonal(self, line: Line) -> Section:
@@ -215,7 +215,7 @@ class Scale(Derived):
         return self.kernel.between_points(X, Y).scaled(self.variance)
 
     def fold(
-        self, left: Line, right: Line, support: Support, H: Tensor, A: Quadratic, *, full: bool
+        self, left: Line, right: Line, support: SupportPoints, H: Tensor, A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         return self.variance**2 * self.kernel.fold(left, right, support, H, A, full=full)
 

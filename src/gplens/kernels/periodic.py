@@ -11,7 +11,7 @@ from torch import Tensor
 from gplens.kernels.kernel import Kernel, check_features
 from gplens.kernels.stationary import Stationary
 from gplens.lines.line import Line, Section, constant_section, summed
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 from gplens.lines.shapes import Batch
 
 
@@ -41,12 +41,12 @@ class Periodic(Kernel):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return torch.ones_like(X[:, 0])
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
         for parameter in (self.lengthscale, self.period):
             check_features(self, parameter, Z)
-        return Support(Z)
+        return SupportPoints(Z)
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         """d_k k = -(2 pi / (p_k l_k)) sin(a_k - b_k) k."""
         Z = support.Z
         rate, inverse = 2 * pi / self.period, (1 / self.lengthscale).expand(Z.shape[1])

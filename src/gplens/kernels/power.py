@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.kernels.kernel import Derived
 from gplens.lines.between import Between, PairMatrix
 from gplens.lines.line import Line, Section
-from gplens.lines.radial import Support
+from gplens.lines.radial import SupportPoints
 from gplens.lines.shapes import Batch
 
 
@@ -43,10 +43,10 @@ class Power(Derived):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return self._raise(self.kernel.diagonal(X), 0)
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
         return self.kernel.prepare(Z)
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         return self._raised(self.kernel.section(line, support))
 
     def along_diagonal(self, line: Line) -> Section:

@@ -11,7 +11,7 @@ from gplens.kernels.kernel import Kernel, check_features
 from gplens.lines.between import Between
 from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line, Section, constant_section
-from gplens.lines.radial import Profile, Radial, Support
+from gplens.lines.radial import Profile, Radial, SupportPoints
 from gplens.lines.shapes import Batch
 
 
@@ -39,19 +39,19 @@ class Stationary(Kernel, Profile):
     def diagonal(self, X: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
         return torch.ones_like(X[:, 0])
 
-    def prepare(self, Z: Float[Tensor, "n d"]) -> Support:
+    def prepare(self, Z: Float[Tensor, "n d"]) -> SupportPoints:
         check_features(self, self.lengthscale, Z)
-        return Support(Z, self.lengthscale)
+        return SupportPoints(Z, self.lengthscale)
 
-    def section(self, line: Line, support: Support) -> Section:
+    def section(self, line: Line, support: SupportPoints) -> Section:
         return self._radial(line, support).section(self)
 
-    def scaled_section(self, line: Line, support: Support, factor: Float[Tensor, ""]) -> Section:
+    def scaled_section(self, line: Line, support: SupportPoints, factor: Float[Tensor, ""]) -> Section:
         if not bool(factor > 0):
             return self.section(line, support).scaled(factor)
         return self._radial(line, support).section(self, factor)
 
-    def _radial(self, line: Line, support: Support) -> Radial:
+    def _radial(self, line: Line, support: SupportPoints) -> Radial:
         return Radial.of(support.points, line)
 
     def along_diagonal(self, line: Line) -> Section:
@@ -138,7 +138,7 @@ class Stationary(Kernel, Profile):
         )
 
     def fold(
-        self, left: Line, right: Line, support: Support, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool
+        self, left: Line, right: Line, support: SupportPoints, H: Float[Tensor, "b q p"], A: Quadratic, *, full: bool
     ) -> Float[Tensor, "b d *d"]:
         """Sums over both nodes come before any product with features: O(q n^2 + n^2 d) a row  (5.13a)."""
         if not A.keeps_digits:

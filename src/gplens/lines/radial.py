@@ -85,7 +85,7 @@ class Points:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Support:
+class SupportPoints:
     """Support points with everything that a kernel computes from them once; the result of `Kernel.prepare(Z)`.
 
     The process that owns the support points keeps it, so that it is not computed again for every line.
@@ -94,7 +94,7 @@ class Support:
     Z: Float[Tensor, "n d"]
     scale: Float[Tensor, " #d"] | None = None
     """The lengthscales of a stationary kernel."""
-    parts: "tuple[Support, ...]" = ()
+    parts: "tuple[SupportPoints, ...]" = ()
     """The prepared points of the parts of a composite kernel."""
 
     @cached_property

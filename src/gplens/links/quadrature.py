@@ -18,7 +18,7 @@ from gplens.links.moments.failures import QuadratureError, check_far, check_fini
 from gplens.links.moments.hermite import expect_pairs
 from gplens.links.moments.noise import rounding_of
 from gplens.links.moments.resolution import resolve
-from gplens.links.moments.trapezoid import Level, integrate
+from gplens.links.moments.trapezoid import TrapezoidLevel, integrate
 from gplens.processes.process import check_marginal
 
 __all__ = ["Quadrature", "QuadratureError", "name_of"]
@@ -173,10 +173,10 @@ class Quadrature(Link):
 
     def _integrate(
         self, m: Float[Tensor, " b"], sd: Float[Tensor, " b"], reach: Float[Tensor, " b"], count: int
-    ) -> Level:
+    ) -> TrapezoidLevel:
         """One level, in pieces that fit the budget."""
         # Filled in place: small results kept between large temporaries fragment the heap, up to 900 MB.
-        level = Level(*(m.new_empty(*rows, m.numel()) for rows in ((3,), (3,), (3,), (3,))))
+        level = TrapezoidLevel(*(m.new_empty(*rows, m.numel()) for rows in ((3,), (3,), (3,), (3,))))
         for rows in torch.arange(m.numel(), device=m.device).split(BUDGET // count):
             piece = integrate(self.g, m[rows], sd[rows], reach[rows], count)
             for whole, part in zip(level, piece, strict=True):

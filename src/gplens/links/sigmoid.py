@@ -11,7 +11,7 @@ from gplens.expectations.link import Link, Moments, PairMoments, beside_a_step
 from gplens.expectations.normal import cdf, density
 from gplens.lines.shapes import Batch
 from gplens.links.moments.hermite import expect_pairs
-from gplens.links.moments.logistic import Logistic, expect, reach, terms
+from gplens.links.moments.logistic import LogisticLink, expect, reach, terms
 
 
 @final
@@ -97,7 +97,7 @@ def reflected_sigmoid(m: Float[Tensor, " b"], at_minus_m: Moments) -> Moments:
     return Moments(1 - value, slope, -curvature)
 
 
-SIGMOID = Logistic(sigmoid_moments, step_moments, tilted_step, reflected_sigmoid)
+SIGMOID = LogisticLink(sigmoid_moments, step_moments, tilted_step, reflected_sigmoid)
 
 
 @final

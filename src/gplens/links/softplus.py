@@ -11,7 +11,7 @@ from gplens.expectations.link import Link, Moments, PairMoments, beside_a_step
 from gplens.expectations.normal import cdf, density
 from gplens.lines.shapes import Batch
 from gplens.links.moments.hermite import expect_pairs
-from gplens.links.moments.logistic import Logistic, expect, reach, terms
+from gplens.links.moments.logistic import LogisticLink, expect, reach, terms
 
 
 @final
@@ -96,4 +96,4 @@ def reflected_softplus(m: Float[Tensor, " b"], at_minus_m: Moments) -> Moments:
     return Moments(m + value, 1 - slope, curvature)
 
 
-SOFTPLUS = Logistic(softplus_moments, positive_part_moments, tilted_positive_part, reflected_softplus)
+SOFTPLUS = LogisticLink(softplus_moments, positive_part_moments, tilted_positive_part, reflected_softplus)

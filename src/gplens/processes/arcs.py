@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gplens.processes.curved import Curved
 from gplens.processes.process import Process
-from gplens.processes.smooth_map import Jet, SmoothMap
+from gplens.processes.smooth_map import MapJet, SmoothMap
 
 SAME = 1e-9
 """Angles (in turns) and radii that differ by less count as equal; float64 rounds a cosine by about 1e-16."""
@@ -55,7 +55,7 @@ class Arcs:
         depends = torch.eye(self.features, dtype=torch.bool)
         depends[cos, sin] = depends[sin, cos] = True
 
-        def at(x: Float[Tensor, "k d"]) -> Jet:
+        def at(x: Float[Tensor, "k d"]) -> MapJet:
             radius, c, s = x[:, cos], x[:, sin].cos(), x[:, sin].sin()
             values = x.clone()
             values[:, cos], values[:, sin] = radius * c, radius * s
@@ -66,7 +66,7 @@ class Arcs:
                 pulled[..., sin] = radius[:, None] * (by_sin * c[:, None] - by_cos * s[:, None])
                 return pulled
 
-            return Jet(values, back)
+            return MapJet(values, back)
 
         return SmoothMap(at, depends)
 

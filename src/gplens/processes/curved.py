@@ -16,7 +16,7 @@ from gplens.processes.crossings import slowed
 from gplens.processes.curved_pairs import CurveNodes, curve_pairs, curve_split_pairs, posterior_of
 from gplens.processes.latent_sources import Sources
 from gplens.processes.process import Blocks, Marginals, Process
-from gplens.processes.smooth_map import Jet, SmoothMap
+from gplens.processes.smooth_map import MapJet, SmoothMap
 from gplens.processes.wrapping import Wrapping
 
 CHORDS = 32
@@ -143,12 +143,12 @@ class Curved(Wrapping):
         inner = self.base.sources()
         return None if inner is None else replace(inner, process=Curved(inner.process, self.phi))
 
-    def at(self, line: Line) -> Jet:
+    def at(self, line: Line) -> MapJet:
         """phi at all nodes of all lines, as one table."""
         return defined_at(self.phi, line.points().flatten(0, 1))
 
 
-def defined_at(phi: SmoothMap, x: Float[Tensor, "k d"]) -> Jet:
+def defined_at(phi: SmoothMap, x: Float[Tensor, "k d"]) -> MapJet:
     """phi at points. Raises a ValueError where it is not a finite number."""
     jet = phi.at(x)
     finite = jet.values.isfinite()
@@ -164,7 +164,7 @@ def defined_at(phi: SmoothMap, x: Float[Tensor, "k d"]) -> Jet:
 
 
 def _at_nodes(
-    pairs: NodeMarginals, at: Jet, rate: Float[Tensor, "b q"], shape: tuple[int, int, int], other: int
+    pairs: NodeMarginals, at: MapJet, rate: Float[Tensor, "b q"], shape: tuple[int, int, int], other: int
 ) -> NodeMarginals:
     """The marginals of the nodes on one side of all pairs, pulled back; `other` is the axis of the other side."""
     m, v = (part.view(shape).select(other, 0) for part in (pairs.m, pairs.v))

@@ -13,7 +13,7 @@ from gplens.lines.line import Line
 from gplens.lines.pairs import NodeMarginals, Pairs, SplitPairs
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
-from gplens.processes.smooth_map import Jet
+from gplens.processes.smooth_map import MapJet
 from gplens.processes.stack import Stack
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class CurveNodes:
     line: Line
 
     @cached_property
-    def jet(self) -> Jet:
+    def jet(self) -> MapJet:
         return self.curve.at(self.line)
 
     @cached_property

@@ -1,6 +1,6 @@
 """A posterior as a table in HTML: its kernel, its support points, and their range in lengthscales."""
 
-from gplens.display.card import Entry, Table, card
+from gplens.display.card import Bars, Entry, card
 from gplens.display.wording import elided, number
 from gplens.kernels import Scale
 from gplens.kernels.stationary import Stationary
@@ -30,7 +30,7 @@ def facts(posterior: Posterior) -> list[tuple[str, str]]:
     return list(parameters.items())
 
 
-def relevance(posterior: Posterior, names: list[str]) -> list[Table]:
+def relevance(posterior: Posterior, names: list[str]) -> list[Bars]:
     """The range of the support points in lengthscales, feature by feature; 0 for a feature that the kernel ignores.
 
     Empty for a kernel that has no lengthscale for each feature.
@@ -49,7 +49,7 @@ def relevance(posterior: Posterior, names: list[str]) -> list[Table]:
     ]
     rest = f"{_count(len(order) - FEATURES, 'other feature')}" if len(order) > FEATURES else ""
     return [
-        Table("Lengthscale of each feature, and how many of them the support points span:", entries, rest, signed=False)
+        Bars("Lengthscale of each feature, and how many of them the support points span:", entries, rest, signed=False)
     ]
 
 

@@ -15,7 +15,7 @@ Back = Callable[[Float[Tensor, "k p e"]], Float[Tensor, "k p d"]]
 """The product of p row vectors with the Jacobian at each of k points."""
 
 
-class Jet(NamedTuple):
+class MapJet(NamedTuple):
     """A map at points, and its Jacobian there."""
 
     values: Float[Tensor, "k e"]
@@ -27,7 +27,7 @@ class Jet(NamedTuple):
 class SmoothMap:
     """x' = phi(x), continuous, with a derivative everywhere except at the kinks given by `levels`."""
 
-    at: Callable[[Float[Tensor, "k d"]], Jet]
+    at: Callable[[Float[Tensor, "k d"]], MapJet]
     depends: Bool[Tensor, "d e"]
     """Whether column j of x' depends on column k of x."""
     levels: Levels | None = None
@@ -52,7 +52,7 @@ class SmoothMap:
     @staticmethod
     def of(affine: AffineMap) -> "SmoothMap":
         """J = W'."""
-        return SmoothMap(lambda x: Jet(affine(x), lambda G: G @ affine.W.T), affine.W != 0, affine=affine)
+        return SmoothMap(lambda x: MapJet(affine(x), lambda G: G @ affine.W.T), affine.W != 0, affine=affine)
 
     @staticmethod
     def columns(features: int, kept: Int[Tensor, " e"] | None = None) -> "SmoothMap":
@@ -67,9 +67,9 @@ class SmoothMap:
     ) -> "SmoothMap":
         """x'_k = phi_k(x_k), from a function that returns phi_k and its derivative."""
 
-        def at(x: Float[Tensor, "k d"]) -> Jet:
+        def at(x: Float[Tensor, "k d"]) -> MapJet:
             values, slopes = function(x)
-            return Jet(values, lambda G: G * slopes[:, None])
+            return MapJet(values, lambda G: G * slopes[:, None])
 
         return SmoothMap(at, torch.eye(features, dtype=torch.bool), levels)
 
@@ -78,10 +78,10 @@ class SmoothMap:
         if self.affine is not None and following.affine is not None:
             return SmoothMap.of(self.affine.then(following.affine))
 
-        def at(x: Float[Tensor, "k d"]) -> Jet:
+        def at(x: Float[Tensor, "k d"]) -> MapJet:
             inner = self.at(x)
             outer = following.at(inner.values)
-            return Jet(outer.values, lambda G: inner.back(outer.back(G)))
+            return MapJet(outer.values, lambda G: inner.back(outer.back(G)))
 
         levels = Levels.joined([self.levels, None if following.levels is None else following.levels.after(self)])
         return SmoothMap(at, (self.depends.double() @ following.depends.double()) > 0, levels)
@@ -98,7 +98,7 @@ class SmoothMap:
         if all(part.affine is not None for _, _, part in blocks):
             return SmoothMap.of(_affine_side_by_side(features, outputs, blocks))
 
-        def at(x: Float[Tensor, "k d"]) -> Jet:
+        def at(x: Float[Tensor, "k d"]) -> MapJet:
             jets = [part.at(x[:, rows]) for rows, _, part in blocks]
             values = x.new_zeros(len(x), outputs)
             for (_, columns, _), jet in zip(blocks, jets, strict=True):
@@ -110,7 +110,7 @@ class SmoothMap:
                     total.index_add_(2, rows, jet.back(G[:, :, columns]))
                 return total
 
-            return Jet(values, back)
+            return MapJet(values, back)
 
         levels = [_of_columns(part.levels, rows) for rows, _, part in blocks]
         return SmoothMap(at, depends, Levels.joined(levels))

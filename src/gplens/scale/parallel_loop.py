@@ -21,7 +21,7 @@ from gplens.estimators.training.options import NaturalGradients, Training
 from gplens.estimators.training.q_of_u import Factored, Natural, VariationalPosterior, least_squares, natural_sums
 from gplens.estimators.training.rows import LOOKS, generator_of
 from gplens.scale.placed_checkpoint import PlacedCheckpoint
-from gplens.scale.posing import Posed
+from gplens.scale.posing import PosedFit
 from gplens.scale.training_rows import Stream
 
 Outputs = tuple[Float[Tensor, ""], Float[Tensor, "c b"], Float[Tensor, "c b"], Features]
@@ -49,7 +49,7 @@ class BatchBound(torch.nn.Module):
 class ParallelLoop:
     """The state of a fit in one of several processes, which all have the same model after each step."""
 
-    def __init__(self, posed: Posed, training: Training, stream: Stream) -> None:
+    def __init__(self, posed: PosedFit, training: Training, stream: Stream) -> None:
         self.posed, self.training, self.stream = posed, training, stream
         self.rank, self.workers, self.best = dist.get_rank(), dist.get_world_size(), Best()
         self.optimizer = optimizer_of(training, posed.problem)

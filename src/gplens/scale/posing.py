@@ -50,7 +50,7 @@ class FitTask:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Posed:
+class PosedFit:
     """A fit before its first step."""
 
     estimator: GPEstimator
@@ -78,7 +78,7 @@ class Posed:
         return X, ((torch.from_numpy(y[good]) - self.problem.shift) / self.problem.scale).to(dtype)
 
 
-def pose(task: FitTask) -> Posed:
+def pose(task: FitTask) -> PosedFit:
     """Read the sample, and compute the columns, the scales and the first model from it. Deterministic."""
     estimator, columns = task.estimator, task.columns
     table, roles = sample(task.work, columns, task.division)
@@ -94,10 +94,10 @@ def pose(task: FitTask) -> Posed:
     dtype = torch.float32 if task.training.single else torch.float64
     model, likelihood = sparse_model(design, problem, rows).to(dtype), problem.likelihood.to(dtype)
     sampled = rows.to(dtype), problem.y.to(dtype)
-    posed = Posed(estimator, given, problem, design, scaling, model, likelihood, sampled, sampled)
+    posed = PosedFit(estimator, given, problem, design, scaling, model, likelihood, sampled, sampled)
     watched = posed.encode(columns, table.take(np.flatnonzero(roles == WATCH)))
     watched = watched if len(watched[0]) else sampled
-    return Posed(estimator, given, problem, design, scaling, model, likelihood, watched, sampled)
+    return PosedFit(estimator, given, problem, design, scaling, model, likelihood, watched, sampled)
 
 
 def values_of(column: Any) -> NDArray[Any]:

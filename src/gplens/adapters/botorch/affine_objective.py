@@ -22,18 +22,18 @@ class AffineObjective(MCAcquisitionObjective):
         return samples @ weights.to(samples) + self.offset
 
 
-class Affine(NamedTuple):
+class WeightedSum(NamedTuple):
     """w and b."""
 
     weights: Float[Tensor, " o"]
     offset: float = 0.0
 
 
-def affine_part(objective: Any, outputs: int) -> Affine | None:
+def affine_part(objective: Any, outputs: int) -> WeightedSum | None:
     """w and b of an objective of a class that is known to be affine; None for any other."""
     if type(objective) is IdentityMCObjective and outputs == 1:
-        return Affine(torch.ones(1, dtype=torch.float64))
+        return WeightedSum(torch.ones(1, dtype=torch.float64))
     if type(objective) in (LinearMCObjective, AffineObjective):
         weights = torch.as_tensor(objective.weights).detach().cpu().double()
-        return Affine(weights, float(getattr(objective, "offset", 0.0)))
+        return WeightedSum(weights, float(getattr(objective, "offset", 0.0)))
     return None

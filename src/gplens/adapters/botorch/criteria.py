@@ -13,7 +13,7 @@ from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.botorch.affine_objective import Affine, affine_part
+from gplens.adapters.botorch.affine_objective import WeightedSum, affine_part
 from gplens.expectations.acquisition import (
     Criterion,
     Exponential,
@@ -114,7 +114,7 @@ def _hypervolume(acquisition: Any) -> Criterion:
     return HypervolumeImprovement(lower, upper)
 
 
-def _samples(acquisition: Any) -> tuple[Float[Tensor, "n o"], Affine] | None:
+def _samples(acquisition: Any) -> tuple[Float[Tensor, "n o"], WeightedSum] | None:
     """Base samples of one point, and the objective; None if psi is not a function of these alone."""
     z, outputs = getattr(acquisition.sampler, "base_samples", None), acquisition.model.num_outputs
     outputs = 1 if acquisition.posterior_transform is not None else outputs

@@ -11,7 +11,7 @@ from linear_operator import to_linear_operator
 from torch import Tensor
 
 from gplens.adapters.botorch.inputs import SAME, Smooth, smooth_inputs
-from gplens.adapters.botorch.outcomes import Outcome, rescale
+from gplens.adapters.botorch.outcomes import RawOutcome, rescale
 from gplens.adapters.gpytorch.kernels import translate_kernel
 from gplens.adapters.gpytorch.prior import AGREEMENT, Prior, cholesky, inverse, pick, read_prior
 from gplens.adapters.gpytorch.variational import read_variational
@@ -28,7 +28,7 @@ Notes = tuple[str, ...]
 
 
 def read_exact(
-    model: Any, latents: int, inputs: AffineMap | None, outcome: Outcome, points: Float[Tensor, "k d"]
+    model: Any, latents: int, inputs: AffineMap | None, outcome: RawOutcome, points: Float[Tensor, "k d"]
 ) -> tuple[Process, Notes]:
     """Latent functions of raw inputs, in the units of the Gaussian outcome, from a shadow of the model."""
     Z, y = _training_data(model, latents)
@@ -129,7 +129,7 @@ def check_tasks(model: Any, points: Float[Tensor, "k d"]) -> None:
 
 
 def read_sparse(
-    model: Any, inputs: AffineMap | None, outcome: Outcome, points: Float[Tensor, "k d"]
+    model: Any, inputs: AffineMap | None, outcome: RawOutcome, points: Float[Tensor, "k d"]
 ) -> tuple[Process, tuple[str, ...]]:
     """Latent functions of raw inputs, in the units of the Gaussian outcome."""
     if inputs is None:

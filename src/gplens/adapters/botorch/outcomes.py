@@ -23,7 +23,7 @@ REFUSED = {
 
 @final
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class RawOutcome:
     """y = g(scale f + shift) for each output; g is exp if the outcome was transformed by a logarithm."""
 
     scale: Float[Tensor, " c"]
@@ -31,10 +31,10 @@ class Outcome:
     link: Link
 
 
-def read_outcome(model: Any, outputs: int) -> Outcome:
+def read_outcome(model: Any, outputs: int) -> RawOutcome:
     """The model's outcome transform, undone."""
     unit = torch.ones(outputs, dtype=torch.float64)
-    outcome = Outcome(unit, 0 * unit, Identity())
+    outcome = RawOutcome(unit, 0 * unit, Identity())
     for transform in _undone(getattr(model, "outcome_transform", None)):
         outcome = _after(outcome, transform)
     if model._is_fully_bayesian and outcome.link != Identity():
@@ -54,7 +54,7 @@ def _undone(transform: Any) -> Iterator[Any]:
         yield transform
 
 
-def _after(outcome: Outcome, transform: Any) -> Outcome:
+def _after(outcome: RawOutcome, transform: Any) -> RawOutcome:
     kind = type(transform)
     if kind not in (Standardize, Log):
         why = REFUSED.get(kind, "what it does is unknown")
@@ -76,7 +76,7 @@ def _after(outcome: Outcome, transform: Any) -> Outcome:
     return _standardised(outcome, transform) if kind is Standardize else replace(outcome, link=Exp())
 
 
-def _standardised(outcome: Outcome, transform: Standardize) -> Outcome:
+def _standardised(outcome: RawOutcome, transform: Standardize) -> RawOutcome:
     if not bool(transform._is_trained):
         raise ValueError("expected a fitted Standardize, got one that never saw any outcomes; fit the model.")
     scale, shift = (torch.as_tensor(part)[0].expand(len(outcome.scale)) for part in (transform.stdvs, transform.means))

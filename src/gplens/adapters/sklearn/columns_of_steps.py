@@ -14,7 +14,7 @@ from torch import Tensor
 from gplens.adapters.encoders import Encoder, OriginalRows, RawTable, read_raw
 from gplens.adapters.entries import Entries
 from gplens.adapters.labels import EntryTexts
-from gplens.adapters.sklearn.plans import INSTEAD, Plan, Run
+from gplens.adapters.sklearn.plans import INSTEAD, Run, StepPlan
 from gplens.adapters.sklearn.predictions import compare
 from gplens.adapters.tables import Table, frame_of
 from gplens.processes.curved import defined_at
@@ -31,7 +31,7 @@ ROUNDING = 1e-3
 class PipelineEncoder(Encoder):
     """The encoder of a pipeline: inputs are numbers of raw columns, and outputs of encoding steps."""
 
-    plan: Plan
+    plan: StepPlan
     run: Run
     """All steps of the host."""
     fitted: tuple[str, ...] | None

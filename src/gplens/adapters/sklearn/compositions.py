@@ -8,12 +8,12 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from gplens.adapters.sklearn.plans import Branch, Plan, Run, plan_of
+from gplens.adapters.sklearn.plans import Branch, Run, StepPlan, plan_of
 from gplens.processes.smooth_map import SmoothMap
 from gplens.processes.transformed import AffineMap
 
 
-def sequence(steps: list[Any], features: int) -> Plan:
+def sequence(steps: list[Any], features: int) -> StepPlan:
     """Transformers in sequence."""
     plan = None
     for i, step in enumerate(steps):
@@ -22,7 +22,7 @@ def sequence(steps: list[Any], features: int) -> Plan:
             plan = plan_of(step, features)
         else:
             plan = plan.then(plan_of(step, plan.map.outputs), after(steps[:i]), type(step).__name__)
-    return Plan.smooth(AffineMap.columns(features)) if plan is None else plan
+    return StepPlan.smooth(AffineMap.columns(features)) if plan is None else plan
 
 
 def after(steps: list[Any]) -> Run:
@@ -53,25 +53,25 @@ def leaves(step: Any) -> list[Any]:
 
 
 @plan_of.register
-def _(step: Pipeline, features: int) -> Plan:
+def _(step: Pipeline, features: int) -> StepPlan:
     return sequence(active(step.steps), features)
 
 
 @plan_of.register
-def _(step: FeatureUnion, features: int) -> Plan:
+def _(step: FeatureUnion, features: int) -> StepPlan:
     """Every transformer takes all columns."""
     weights, branches, at = step.transformer_weights or {}, [], 0
     for name, inner in step.transformer_list:
         if inner == "drop":
             continue
-        plan = Plan.smooth(AffineMap.columns(features)) if inner == "passthrough" else plan_of(inner, features)
+        plan = StepPlan.smooth(AffineMap.columns(features)) if inner == "passthrough" else plan_of(inner, features)
         plan = _weighted(plan, weights.get(name))
         branches.append(Branch(range(features), range(at, at := at + plan.map.outputs), plan, lambda X: X))
-    return Plan.side_by_side(features, at, branches)
+    return StepPlan.side_by_side(features, at, branches)
 
 
 @plan_of.register
-def _(step: ColumnTransformer, features: int) -> Plan:
+def _(step: ColumnTransformer, features: int) -> StepPlan:
     """A block for each transformer, from its columns to its outputs."""
     weights, branches = step.transformer_weights or {}, []
     for name, inner, columns in step.transformers_:
@@ -80,10 +80,10 @@ def _(step: ColumnTransformer, features: int) -> Plan:
             continue
         rows = [int(row) for row in rows]
         passed = inner == "passthrough"
-        plan = Plan.smooth(AffineMap.columns(len(rows))) if passed else plan_of(inner, len(rows))
+        plan = StepPlan.smooth(AffineMap.columns(len(rows))) if passed else plan_of(inner, len(rows))
         select = _selection(rows[0] if isinstance(columns, str | int) else rows)
         branches.append(Branch(rows, range(outputs.start, outputs.stop), _weighted(plan, weights.get(name)), select))
-    return Plan.side_by_side(features, max(part.stop for part in step.output_indices_.values()), branches)
+    return StepPlan.side_by_side(features, max(part.stop for part in step.output_indices_.values()), branches)
 
 
 def _selection(columns: int | list[int]) -> Run:
@@ -91,9 +91,9 @@ def _selection(columns: int | list[int]) -> Run:
     return lambda X: _safe_indexing(X, columns, axis=1)
 
 
-def _weighted(plan: Plan, weight: float | None) -> Plan:
+def _weighted(plan: StepPlan, weight: float | None) -> StepPlan:
     if weight is None:
         return plan
     factors = torch.full((plan.map.outputs,), float(weight), dtype=torch.float64)
     scaled = SmoothMap.of(AffineMap.shifted(factors, 0 * factors))
-    return Plan(plan.inputs, plan.raw, plan.encoded, plan.map.then(scaled))
+    return StepPlan(plan.inputs, plan.raw, plan.encoded, plan.map.then(scaled))

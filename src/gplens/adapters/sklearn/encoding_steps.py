@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.preprocessing import Binarizer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, TargetEncoder
 
-from gplens.adapters.sklearn.plans import Plan, Show, plan_of, transformed
+from gplens.adapters.sklearn.plans import Show, StepPlan, plan_of, transformed
 
 Array = NDArray[np.float64]
 LISTED = 3
@@ -21,53 +21,55 @@ INDICATOR = "missingindicator_"
 
 
 @plan_of.register
-def _(step: OneHotEncoder, features: int) -> Plan:
+def _(step: OneHotEncoder, features: int) -> StepPlan:
     counts = [int(count) for count in step._n_features_outs]
     return _blocks(step, counts, shown_categories(step, counts))
 
 
 @plan_of.register
-def _(step: OrdinalEncoder, features: int) -> Plan:
+def _(step: OrdinalEncoder, features: int) -> StepPlan:
     return _blocks(step, [1] * features, shown_categories(step, [1] * features))
 
 
 @plan_of.register
-def _(step: TargetEncoder, features: int) -> Plan:
+def _(step: TargetEncoder, features: int) -> StepPlan:
     counts = [len(step.encodings_) // features] * features
     return _blocks(step, counts, shown_categories(step, counts))
 
 
 @plan_of.register
-def _(step: KBinsDiscretizer, features: int) -> Plan:
+def _(step: KBinsDiscretizer, features: int) -> StepPlan:
     return _blocks(step, [1 if step.encode == "ordinal" else int(bins) for bins in step.n_bins_], numeric=True)
 
 
 @plan_of.register
-def _(step: Binarizer, features: int) -> Plan:
+def _(step: Binarizer, features: int) -> StepPlan:
     return _blocks(step, [1] * features, numeric=True)
 
 
 @plan_of.register
-def _(step: SimpleImputer | KNNImputer | MissingIndicator, features: int) -> Plan:
+def _(step: SimpleImputer | KNNImputer | MissingIndicator, features: int) -> StepPlan:
     """Columns keep their names; indicators of missing entries have a prefix."""
     given = getattr(step, "feature_names_in_", [f"x{i}" for i in range(features)])
     place = {str(name): i for i, name in enumerate(given)}
     names = [str(name) for name in step.get_feature_names_out()]
     shown = {place[name]: _first for name in names if name in place}
-    return Plan.of_encoder(features, [_origin(name, place) for name in names], step, shown, numeric=True)
+    return StepPlan.of_encoder(features, [_origin(name, place) for name in names], step, shown, numeric=True)
 
 
 @plan_of.register
-def _(step: CountVectorizer | HashingVectorizer, features: int) -> Plan:
+def _(step: CountVectorizer | HashingVectorizer, features: int) -> StepPlan:
     """Words of a single column of text."""
     hashed = isinstance(step, HashingVectorizer)
     return _blocks(step, [step.n_features if hashed else len(step.vocabulary_)])
 
 
-def _blocks(step: Any, counts: list[int], shown: Mapping[int, Show] | None = None, *, numeric: bool = False) -> Plan:
+def _blocks(
+    step: Any, counts: list[int], shown: Mapping[int, Show] | None = None, *, numeric: bool = False
+) -> StepPlan:
     """The input column of each output, given the number of outputs of each column."""
     origins = [k for k, count in enumerate(counts) for _ in range(count)]
-    return Plan.of_encoder(len(counts), origins, step, shown, numeric)
+    return StepPlan.of_encoder(len(counts), origins, step, shown, numeric)
 
 
 def _first(values: Array) -> list[str | float | None]:

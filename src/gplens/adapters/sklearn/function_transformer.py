@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import FunctionTransformer
 from torch import Tensor
 
-from gplens.adapters.sklearn.plans import INSTEAD, Plan, plan_of
+from gplens.adapters.sklearn.plans import INSTEAD, StepPlan, plan_of
 from gplens.processes.crossings import Levels
-from gplens.processes.smooth_map import Jet, SmoothMap
+from gplens.processes.smooth_map import MapJet, SmoothMap
 from gplens.processes.transformed import AffineMap
 
 Array = NDArray[Any]
@@ -59,21 +59,23 @@ PROBES = np.random.default_rng(0).uniform(0.2, 0.8, size=(5, 1))
 
 
 @plan_of.register
-def _(step: FunctionTransformer, features: int) -> Plan:
+def _(step: FunctionTransformer, features: int) -> StepPlan:
     """The identity, a known function of numpy, one with a derivative by complex numbers, or one of a single column."""
     if step.func is None:
-        return Plan.smooth(AffineMap.columns(features))
+        return StepPlan.smooth(AffineMap.columns(features))
     function, names = _bound(step.func, step.kw_args), getattr(step, "feature_names_in_", None)
     if not step.kw_args and (known := elementwise(step.func, features)) is not None:
-        return Plan.smooth(known)
+        return StepPlan.smooth(known)
     if isinstance(step.func, np.ufunc):
-        return Plan.of_encoder(features, range(features), step, numeric=True)
+        return StepPlan.of_encoder(features, range(features), step, numeric=True)
     smooth = by_complex_step(function, features, None if names is None else [str(name) for name in names])
     if smooth is not None:
-        return Plan.smooth(smooth)
+        return StepPlan.smooth(smooth)
     name = getattr(step.func, "__name__", repr(step.func))
     if features == 1:
-        return Plan.of_encoder(1, [0] * len(step.get_feature_names_out([0])) if step.feature_names_out else [0], step)
+        return StepPlan.of_encoder(
+            1, [0] * len(step.get_feature_names_out([0])) if step.feature_names_out else [0], step
+        )
     raise ValueError(
         f"expected a FunctionTransformer of a numpy function such as np.log1p, of one that takes complex numbers too, "
         f"or of a single column, got {name} of {features} columns, whose derivative is not known; give each column a "
@@ -122,9 +124,9 @@ def by_complex_step(function: Function, features: int, names: list[str] | None =
     if depends is None:
         return None
 
-    def at(x: Float[Tensor, "k d"]) -> Jet:
+    def at(x: Float[Tensor, "k d"]) -> MapJet:
         given = x.numpy()
-        return Jet(torch.as_tensor(values(given).astype(np.float64)), lambda G: G @ torch.as_tensor(jacobian(given)))
+        return MapJet(torch.as_tensor(values(given).astype(np.float64)), lambda G: G @ torch.as_tensor(jacobian(given)))
 
     return SmoothMap(at, torch.as_tensor(depends))
 

@@ -8,34 +8,36 @@ from jaxtyping import Float
 from sklearn.preprocessing import QuantileTransformer, SplineTransformer
 from torch import Tensor
 
-from gplens.adapters.sklearn.plans import Branch, Encoded, Plan, plan_of, tensor, transformed
+from gplens.adapters.sklearn.plans import Branch, Encoded, StepPlan, plan_of, tensor, transformed
 from gplens.processes.crossings import Levels
-from gplens.processes.smooth_map import Jet, SmoothMap
+from gplens.processes.smooth_map import MapJet, SmoothMap
 
 ENDS = 1e-7
 """QuantileTransformer keeps probabilities this far from 0 and 1 before it takes normal quantiles of them."""
 
 
 @plan_of.register
-def _(step: QuantileTransformer, features: int) -> Plan:
+def _(step: QuantileTransformer, features: int) -> StepPlan:
     """Interpolation between quantiles. A column with repeated quantiles has jumps, so its outputs are coordinates."""
     quantiles = np.asarray(step.quantiles_, np.float64)
     rising = [bool((np.diff(column) > 0).all()) for column in quantiles.T]
     branches = [
-        Branch((k,), (k,), Plan.smooth(_interpolated(quantiles[:, k], step)) if rising[k] else _jumps(step, k), _whole)
+        Branch(
+            (k,), (k,), StepPlan.smooth(_interpolated(quantiles[:, k], step)) if rising[k] else _jumps(step, k), _whole
+        )
         for k in range(features)
     ]
-    return Plan.side_by_side(features, features, branches)
+    return StepPlan.side_by_side(features, features, branches)
 
 
 def _whole(X: Any) -> Any:
     return X
 
 
-def _jumps(step: QuantileTransformer, k: int) -> Plan:
+def _jumps(step: QuantileTransformer, k: int) -> StepPlan:
     """Column k of the host's output for the whole table."""
     encoded = Encoded((0,), lambda X: transformed(step, X)[:, [k]], type(step).__name__)
-    return Plan(1, (), (encoded,), SmoothMap.columns(1))
+    return StepPlan(1, (), (encoded,), SmoothMap.columns(1))
 
 
 def _interpolated(quantiles: Any, step: QuantileTransformer) -> SmoothMap:
@@ -64,18 +66,18 @@ def _interpolated(quantiles: Any, step: QuantileTransformer) -> SmoothMap:
 
 
 @plan_of.register
-def _(step: SplineTransformer, features: int) -> Plan:
+def _(step: SplineTransformer, features: int) -> StepPlan:
     """B-splines of each column. Splines of degree 0 are steps, whose outputs are coordinates."""
     splines = step.bsplines_[0].c.shape[1]
     count = splines if step.include_bias else splines - 1  # the last one of each column is left out
     outputs = [range(k * count, (k + 1) * count) for k in range(features)]
     if step.degree == 0:
-        return Plan.of_encoder(features, [k for k in range(features) for _ in range(count)], step)
+        return StepPlan.of_encoder(features, [k for k in range(features) for _ in range(count)], step)
     branches = [
-        Branch((k,), outputs[k], Plan.smooth(_spline(step.bsplines_[k], step.extrapolation, count)), _whole)
+        Branch((k,), outputs[k], StepPlan.smooth(_spline(step.bsplines_[k], step.extrapolation, count)), _whole)
         for k in range(features)
     ]
-    return Plan.side_by_side(features, features * count, branches)
+    return StepPlan.side_by_side(features, features * count, branches)
 
 
 def _spline(spline: Any, extrapolation: str, count: int) -> SmoothMap:
@@ -83,7 +85,7 @@ def _spline(spline: Any, extrapolation: str, count: int) -> SmoothMap:
     knots = np.unique(spline.t[spline.k : len(spline.t) - spline.k])
     low, high = knots[0], knots[-1]
 
-    def at(x: Float[Tensor, "k 1"]) -> Jet:
+    def at(x: Float[Tensor, "k 1"]) -> MapJet:
         given = x[:, 0].numpy()
         if extrapolation == "periodic":
             inside = low + (given - low) % (high - low)
@@ -100,7 +102,7 @@ def _spline(spline: Any, extrapolation: str, count: int) -> SmoothMap:
         elif extrapolation == "constant":
             slopes = slopes * (given == inside)[:, None]
         rates = torch.as_tensor(slopes)
-        return Jet(torch.as_tensor(values), lambda G: (G * rates[:, None]).sum(2, keepdim=True))
+        return MapJet(torch.as_tensor(values), lambda G: (G * rates[:, None]).sum(2, keepdim=True))
 
     if extrapolation == "periodic":
         phase, zero = torch.pi / (high - low), torch.zeros(1, dtype=torch.float64)

@@ -15,7 +15,7 @@ from gplens.adapters.reading import Reading, read_encoder, read_host, read_model
 from gplens.adapters.sklearn import affine_steps, encoding_steps, function_transformer, knots, smooth_steps
 from gplens.adapters.sklearn.columns_of_steps import PipelineEncoder
 from gplens.adapters.sklearn.compositions import after, leaves, sequence
-from gplens.adapters.sklearn.plans import Plan, plan_of
+from gplens.adapters.sklearn.plans import StepPlan, plan_of
 from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
 from gplens.adapters.sklearn.transformed_targets import undone
 from gplens.adapters.sklearn.wrappers import Unwrapped, unwrap
@@ -85,7 +85,7 @@ def _(model: Pipeline | BaseSearchCV | TransformedTargetRegressor) -> Encoder | 
 PATH = "the path is straight in the columns that the first step takes"
 
 
-def plan_for(model: Any, parts: Unwrapped, points: Float[Tensor, "k d"] | None = None) -> Plan:
+def plan_for(model: Any, parts: Unwrapped, points: Float[Tensor, "k d"] | None = None) -> StepPlan:
     """The plan of all steps, from the columns that the model was fitted on."""
     features = getattr(model, "n_features_in_", 0 if points is None else points.shape[1])
     plan = sequence(list(parts.steps), features)

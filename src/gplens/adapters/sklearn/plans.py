@@ -54,7 +54,7 @@ class Encoded:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Plan:
+class StepPlan:
     """Coordinates of a table, and the map from them to the outputs of a transformer."""
 
     inputs: int
@@ -75,25 +75,25 @@ class Plan:
         """Whether the coordinates are simply the columns of the table."""
         return not self.encoded and self.raw == tuple(range(self.inputs))
 
-    def completed(self) -> "Plan":
+    def completed(self) -> "StepPlan":
         """The same plan with every column as a coordinate, if it has no encoded outputs."""
-        return Plan.smooth(SmoothMap.columns(self.inputs, torch.tensor(self.raw).long()).then(self.map))
+        return StepPlan.smooth(SmoothMap.columns(self.inputs, torch.tensor(self.raw).long()).then(self.map))
 
     @staticmethod
-    def smooth(phi: SmoothMap | AffineMap) -> "Plan":
+    def smooth(phi: SmoothMap | AffineMap) -> "StepPlan":
         """The plan of a transformer that is a map of numbers."""
         phi = SmoothMap.of(phi) if isinstance(phi, AffineMap) else phi
-        return Plan(phi.inputs, tuple(range(phi.inputs)), (), phi)
+        return StepPlan(phi.inputs, tuple(range(phi.inputs)), (), phi)
 
     @staticmethod
     def of_encoder(
         inputs: int, origins: Sequence[int], step: Any, shown: Mapping[int, Show] | None = None, numeric: bool = False
-    ) -> "Plan":
+    ) -> "StepPlan":
         """The plan of a transformer whose outputs are coordinates."""
         part = Encoded(tuple(origins), lambda X: transformed(step, X), type(step).__name__, shown or {}, numeric)
-        return Plan(inputs, (), (part,), SmoothMap.columns(len(part.origins)))
+        return StepPlan(inputs, (), (part,), SmoothMap.columns(len(part.origins)))
 
-    def then(self, following: "Plan", run: Run, step: str) -> "Plan":
+    def then(self, following: "StepPlan", run: Run, step: str) -> "StepPlan":
         """This transformer, which the host runs as `run`, followed by another one, of class `step`."""
         lifted = [self._lifted(part, run, step) for part in following.encoded]
         used = self.map.depends[:, list(following.raw)].any(1)
@@ -109,9 +109,9 @@ class Plan:
                 (range(n, n + extra), range(raw, raw + extra), SmoothMap.columns(extra)),
             ],
         )
-        return Plan(self.inputs, mine.raw, (*mine.encoded, *lifted), both.then(following.map))
+        return StepPlan(self.inputs, mine.raw, (*mine.encoded, *lifted), both.then(following.map))
 
-    def _only(self, used: Bool[Tensor, " n"]) -> "Plan":
+    def _only(self, used: Bool[Tensor, " n"]) -> "StepPlan":
         """The same plan with some of the coordinates; the others get a constant on which nothing depends."""
         if bool(used.all()):
             return self
@@ -121,7 +121,7 @@ class Plan:
         W = torch.eye(len(used), dtype=torch.float64)[used]
         fill = torch.where(used, 0.0, UNUSED).double()
         placed = SmoothMap.of(AffineMap(W, lambda x: x @ W + fill))
-        return Plan(self.inputs, raw, tuple(part for part in encoded if part.origins), placed.then(self.map))
+        return StepPlan(self.inputs, raw, tuple(part for part in encoded if part.origins), placed.then(self.map))
 
     def _lifted(self, part: Encoded, run: Run, step: str) -> Encoded:
         """Coordinates that are made of the outputs of this transformer, in terms of its inputs."""
@@ -138,7 +138,7 @@ class Plan:
         return replace(lifted, shown={}) if part.numeric or len(set(origins.values())) < len(origins) else lifted
 
     @staticmethod
-    def side_by_side(inputs: int, outputs: int, branches: "Sequence[Branch]") -> "Plan":
+    def side_by_side(inputs: int, outputs: int, branches: "Sequence[Branch]") -> "StepPlan":
         """Transformers of some columns each, whose outputs are put into columns of one table."""
         used = sorted({branch.columns[i] for branch in branches for i in branch.plan.raw})
         place, at, encoded, parts = {column: i for i, column in enumerate(used)}, len(used), [], []
@@ -148,7 +148,7 @@ class Plan:
             coordinates += range(at, at := at + len(plan.origins) - len(plan.raw))
             parts.append((coordinates, branch.outputs, plan.map))
             encoded += [branch.outward(part) for part in plan.encoded]
-        return Plan(inputs, tuple(used), tuple(encoded), SmoothMap.side_by_side(at, outputs, parts))
+        return StepPlan(inputs, tuple(used), tuple(encoded), SmoothMap.side_by_side(at, outputs, parts))
 
 
 @final
@@ -160,7 +160,7 @@ class Branch:
     """The columns of the table that it takes."""
     outputs: Sequence[int]
     """The columns of the result that it makes."""
-    plan: Plan
+    plan: StepPlan
     select: Run
     """The table -> its columns, as the host selects them."""
 
@@ -176,7 +176,7 @@ INSTEAD = (
 
 
 @singledispatch
-def plan_of(step: Any, features: int) -> Plan:
+def plan_of(step: Any, features: int) -> StepPlan:
     """The plan of a fitted transformer of so many columns; an error for one that is not known."""
     raise ValueError(
         "expected scalers, encoders, imputers and other steps that docs/HOSTS.md lists, got "

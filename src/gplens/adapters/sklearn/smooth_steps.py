@@ -5,13 +5,13 @@ from jaxtyping import Float
 from sklearn.preprocessing import Normalizer, PolynomialFeatures, PowerTransformer
 from torch import Tensor
 
-from gplens.adapters.sklearn.plans import Plan, plan_of, tensor
+from gplens.adapters.sklearn.plans import StepPlan, plan_of, tensor
 from gplens.processes.crossings import Levels
-from gplens.processes.smooth_map import Jet, SmoothMap
+from gplens.processes.smooth_map import MapJet, SmoothMap
 
 
 @plan_of.register
-def _(step: PowerTransformer, features: int) -> Plan:
+def _(step: PowerTransformer, features: int) -> StepPlan:
     """Box-Cox (x^l - 1)/l, or Yeo-Johnson, which joins two of these at zero; then standardised."""
     power, positive = tensor(step.lambdas_), step.method == "box-cox"
 
@@ -23,7 +23,7 @@ def _(step: PowerTransformer, features: int) -> Plan:
         return torch.where(x >= 0, value, -mirrored), torch.where(x >= 0, slope, mirrored_slope)
 
     zero = (torch.zeros(1, dtype=torch.float64),) * features
-    bent = Plan.smooth(SmoothMap.elementwise(features, function, None if positive else Levels(lambda x: x, zero)))
+    bent = StepPlan.smooth(SmoothMap.elementwise(features, function, None if positive else Levels(lambda x: x, zero)))
     if not step.standardize:
         return bent
     return bent.then(plan_of(step._scaler, features), step.transform, "StandardScaler")
@@ -38,11 +38,11 @@ def _box_cox(x: Float[Tensor, "k d"], power: Float[Tensor, " d"]) -> tuple[Float
 
 
 @plan_of.register
-def _(step: PolynomialFeatures, features: int) -> Plan:
+def _(step: PolynomialFeatures, features: int) -> StepPlan:
     """x'_j = prod_k x_k^p_jk."""
     powers = tensor(step.powers_)
 
-    def at(x: Float[Tensor, "k d"]) -> Jet:
+    def at(x: Float[Tensor, "k d"]) -> MapJet:
         factors = x[:, None] ** powers
 
         def back(G: Float[Tensor, "k p e"]) -> Float[Tensor, "k p d"]:
@@ -53,17 +53,17 @@ def _(step: PolynomialFeatures, features: int) -> Plan:
                 columns.append((G * others.prod(2)[:, None]).sum(2))
             return torch.stack(columns, dim=2)
 
-        return Jet(factors.prod(2), back)
+        return MapJet(factors.prod(2), back)
 
-    return Plan.smooth(SmoothMap(at, (powers > 0).T))
+    return StepPlan.smooth(SmoothMap(at, (powers > 0).T))
 
 
 @plan_of.register
-def _(step: Normalizer, features: int) -> Plan:
+def _(step: Normalizer, features: int) -> StepPlan:
     """x / |x|, row by row, in the norm l2, l1 or max."""
     norm, zero = step.norm, torch.zeros(1, dtype=torch.float64)
 
-    def at(x: Float[Tensor, "k d"]) -> Jet:
+    def at(x: Float[Tensor, "k d"]) -> MapJet:
         if norm == "max":
             size, index = x.abs().max(1, keepdim=True)
             slope = torch.zeros_like(x).scatter(1, index, x.gather(1, index).sign())
@@ -76,7 +76,9 @@ def _(step: Normalizer, features: int) -> Plan:
                 "zeros; choose a baseline that is not zero in all columns, and not opposite to an input."
             )
         values = x / size
-        return Jet(values, lambda G: (G - (G * values[:, None]).sum(2, keepdim=True) * slope[:, None]) / size[:, None])
+        return MapJet(
+            values, lambda G: (G - (G * values[:, None]).sum(2, keepdim=True) * slope[:, None]) / size[:, None]
+        )
 
     levels = None
     if norm == "l1":
@@ -84,4 +86,4 @@ def _(step: Normalizer, features: int) -> Plan:
     elif norm == "max":
         i, j = torch.triu_indices(features, features, offset=1)
         levels = Levels(lambda x: x[:, i].abs() - x[:, j].abs(), (zero,) * len(i))
-    return Plan.smooth(SmoothMap(at, torch.ones(features, features, dtype=torch.bool), levels))
+    return StepPlan.smooth(SmoothMap(at, torch.ones(features, features, dtype=torch.bool), levels))

@@ -48,21 +48,21 @@ def most_exact_rows(budget: float | None) -> int:
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class FitPlan:
     """The inducing points of each stage of a fit with moving hyperparameters, and the rows that it looks at."""
 
     rungs: tuple[int, ...]
     rows: int
 
     @staticmethod
-    def of(rows: int, latents: int | None, points: int | None, budget: float | None) -> "Plan":
+    def of(rows: int, latents: int | None, points: int | None, budget: float | None) -> "FitPlan":
         """For a table of so many rows; `latents` is None for the collapsed bound of Gaussian noise."""
         seconds = SHARE * (NOMINAL if budget is None else budget) / SPARSE_EVALUATIONS
         if points is not None:
-            return Plan((points,), min(rows, max(FEWEST, _affordable(points, latents, seconds))))
+            return FitPlan((points,), min(rows, max(FEWEST, _affordable(points, latents, seconds))))
         wanted = min(rows, FEWEST)
         rungs = (RUNGS[0], *(m for m in RUNGS[1:] if _affordable(m, latents, seconds) >= wanted and m < rows))
-        return Plan(rungs, min(rows, max(FEWEST, _affordable(rungs[-1], latents, seconds))))
+        return FitPlan(rungs, min(rows, max(FEWEST, _affordable(rungs[-1], latents, seconds))))
 
 
 @final

@@ -13,7 +13,7 @@ OfPsi = Float[Tensor, "p *n"]
 """Means or variances of the outcomes, or of their weighted sum, which psi is a function of."""
 
 
-class Moments(NamedTuple):
+class EvaluatedMoments(NamedTuple):
     """Means and variances of outcomes, and the quantities that their derivatives need."""
 
     m: OfPsi
@@ -44,7 +44,7 @@ class OutcomeMoments:
     def needs_variance(self) -> bool:
         return any(self.logarithmic)
 
-    def forward(self, m: Outcomes, v: Outcomes) -> Moments:
+    def forward(self, m: Outcomes, v: Outcomes) -> EvaluatedMoments:
         """The moments, with v of a lognormal outcome in place of the normal one  (2.10a)."""
         s = v.clamp(min=self.smallest)
         M, V = m, s
@@ -54,9 +54,11 @@ class OutcomeMoments:
         if self.weights is not None:
             w = self.weights.reshape(-1, *(1,) * (m.ndim - 1))
             M, V = (w * M).sum(0, keepdim=True) + self.offset, (w**2 * V).sum(0, keepdim=True)
-        return Moments(M, V.clamp(min=self.smallest_outcome), (m, s), (v >= self.smallest, self.smallest_outcome <= V))
+        return EvaluatedMoments(
+            M, V.clamp(min=self.smallest_outcome), (m, s), (v >= self.smallest, self.smallest_outcome <= V)
+        )
 
-    def backward(self, moments: Moments, by_M: OfPsi, by_V: OfPsi | None) -> tuple[Outcomes, Outcomes | None]:
+    def backward(self, moments: EvaluatedMoments, by_M: OfPsi, by_V: OfPsi | None) -> tuple[Outcomes, Outcomes | None]:
         """psi_m and psi_v from psi_M and psi_V; psi does not change with a variance below its floor."""
         (m, s), (above, above_outcome) = moments.latent, moments.above
         by_V = None if by_V is None else by_V * above_outcome

@@ -39,7 +39,7 @@ BUDGET = 2**20
 """Nodes x points z at a time, 8 MB per table of g's values."""
 
 
-class Grid(NamedTuple):
+class HermiteGrid(NamedTuple):
     """A trapezoid rule in z."""
 
     z: Float[Tensor, " n"]
@@ -49,12 +49,12 @@ class Grid(NamedTuple):
     step: float
 
 
-def grid_of(count: int, *, reach: float, like: Tensor) -> Grid:
+def grid_of(count: int, *, reach: float, like: Tensor) -> HermiteGrid:
     """The trapezoid rule for the first `count` coefficients, in float64 on the device of `like`."""
     half = ceil(reach * bandwidth(count) / pi)
     step = reach / half
     z = step * torch.arange(-half, half + 1, dtype=torch.float64, device=like.device)
-    return Grid(z, step * ground_state(z), step)
+    return HermiteGrid(z, step * ground_state(z), step)
 
 
 def bandwidth(count: int) -> float:

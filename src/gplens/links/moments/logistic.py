@@ -52,7 +52,7 @@ BLOCK = 8192
 """Elements at a time: 8192 x 51 doubles are 3 MB per temporary, some ten of which live at once."""
 
 
-class Logistic(NamedTuple):
+class LogisticLink(NamedTuple):
     """What (2.6) and (2.7) take of a link."""
 
     at: Callable[[Float[Tensor, "b q"]], Moments]
@@ -65,7 +65,7 @@ class Logistic(NamedTuple):
     """The moments at the mean m, given those at -m  (2.7c)."""
 
 
-def expect(m: Batch, v: Batch, link: Logistic) -> Moments:
+def expect(m: Batch, v: Batch, link: LogisticLink) -> Moments:
     """E g, E g', E g'' by (2.6) or (2.7), whichever fits the m and v of the element."""
     check_marginal(m, v)
     means, variances = -m.reshape(-1).abs(), v.reshape(-1)

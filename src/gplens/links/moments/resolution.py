@@ -37,7 +37,7 @@ class Resolution(NamedTuple):
     """The estimate at the last level; above the tolerance where that was not reached, zero where it was not tried."""
 
 
-class Level(NamedTuple):
+class ResolvedLevel(NamedTuple):
     """Coefficients of g', g'', g''' (first axis) in units of their size near m, and defects relative to `size`."""
 
     a: Float[Tensor, "3 e k"]
@@ -76,7 +76,7 @@ def resolve(
     return Resolution(terms, reach, error)
 
 
-def _defect(level: Level, before: Float[Tensor, "3 e h"] | None) -> Float[Tensor, " e"]:
+def _defect(level: ResolvedLevel, before: Float[Tensor, "3 e h"] | None) -> Float[Tensor, " e"]:
     """The largest estimate of the error of a pair moment."""
     if before is None:
         return torch.full_like(level.rest, torch.inf)
@@ -96,7 +96,7 @@ def _level(
     count: int,
     reach: float,
     tolerance: float | None,
-) -> Level:
+) -> ResolvedLevel:
     """The first `count` coefficients of every element. With a tolerance, rounding errors of g are within it."""
     grid = grid_of(count, reach=reach, like=m)
     z, w = grid.z.to(m.dtype), grid.w.to(m.dtype)
@@ -111,7 +111,7 @@ def _level(
         size = torch.maximum(size, noise**2 / tolerance)
     rest = quotient((total - a.square().sum(-1)).abs(), size)  # (5.11)
     tail = quotient(square[..., z.abs() > OUTER * float(z[-1])].sum(-1), size)
-    return Level(a, size, rest.amax(0), tail.amax(0), _stein(m, sd, a, size, noise))
+    return ResolvedLevel(a, size, rest.amax(0), tail.amax(0), _stein(m, sd, a, size, noise))
 
 
 def _unit(g: Callable[[Tensor], Tensor], m: Float[Tensor, " e"], sd: Float[Tensor, " e"]) -> Float[Tensor, " e"]:

@@ -22,7 +22,7 @@ ROUNDING = 16
 """Units of rounding granted to Stein's identity; eleven smooth g were seen to use 0.6 at sd < 1e-3."""
 
 
-class Level(NamedTuple):
+class TrapezoidLevel(NamedTuple):
     """Integrals of g, g', g'' (first axis) for every element, and their defects in the same units."""
 
     moments: Float[Tensor, "3 b"]
@@ -42,7 +42,7 @@ def integrate(
     sd: Float[Tensor, " b"],
     reach: Float[Tensor, " b"],
     count: int,
-) -> Level:
+) -> TrapezoidLevel:
     """The trapezoid rule with `count` nodes over |z| < reach; memory O(b count)."""
     t = (torch.arange(count, dtype=m.dtype, device=m.device) + OFFSET) * (2 / count) - 1
     z = reach[:, None] * t
@@ -52,7 +52,7 @@ def integrate(
     size, tail = absolute.sum(-1), absolute[..., t.abs() > OUTER].sum(-1)
     stein = _stein(m, sd, moments, size, first=(terms[:2] * z).sum(-1))
     size[2] = torch.where(sd > 0, torch.maximum(size[2], size[1] / sd), size[2])  # (2.9a)
-    return Level(moments, size, tail, stein)
+    return TrapezoidLevel(moments, size, tail, stein)
 
 
 def _stein(
