@@ -108,13 +108,13 @@ class Snapshot:
     q(u) or the noise comes from the user's code.
     """
 
-    def __init__(self, module: Any, process: Process) -> None:
+    def __init__(self, module: Any, process: Process, prior: LivePrior | None = None) -> None:
         self.keeps = not process.autograd
         with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
             self.reference = reference(module)
-        self.prior = LivePrior.of(process)
+        self.prior = prior or LivePrior.of(process)
         self.numbers: list[Any] = []
         self.caches: list[dict[str, Any]] = []
 
