@@ -195,7 +195,8 @@ class ExpectedLink(Elementwise):
     def resolution(self, marginals: Marginals) -> Float[Tensor, "b c q"] | None:
         if not any(link.needs_variance for link in self.links):
             return None
-        return resolution_of(self.links, marginals.m, marginals.v)
+        v = marginals.v  # first: what it needs is then evaluated together with the mean
+        return resolution_of(self.links, marginals.m, v)
 
     def slopes(
         self, f: Float[Tensor, "s l q"], extra: Float[Tensor, "l q"], outputs: tuple[int, ...]

@@ -189,7 +189,9 @@ def _between(
 
 
 def _sums(jet: Jet, rule: PathRule) -> PathPsi:
-    weights = NodeWeights.spread(jet, rule.spread, MOMENTS + LAST)
+    """(4.16); without interpolation, M is the identity."""
+    same = rule.s.shape[0] == rule.t.shape[0]
+    weights = NodeWeights.of(jet, rule.channels) if same else NodeWeights.spread(jet, rule.spread, MOMENTS + LAST)
     return PathPsi(weights, jet.value[..., rule.s.shape[0] - rule.ends :], rule.slopes @ jet.value.mT)
 
 

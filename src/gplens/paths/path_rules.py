@@ -49,6 +49,8 @@ class PathRule:
     spread: Float[Tensor, "p lq"]
     """From psi_m at its nodes to the weights of all sums at those of the latent functions, one sum after the other:
     int P_j psi_m, from P_0 = 1 on, then two coefficients of a Legendre series  (4.16)."""
+    channels: Float[Tensor, "1 l p"]
+    """Weights of the same sums at the nodes of psi."""
     slopes: Float[Tensor, "j p"]
     """Weights of int P_j' T  (4.17)."""
 
@@ -73,5 +75,6 @@ def path_rule(count: int, psi: int, ends: int) -> PathRule:
         ends,
         torch.as_tensor(between),
         torch.as_tensor(spread.reshape(len(spread), -1)),
+        torch.as_tensor(np.pad(P.T, ((0, 0), (0, ends)))[None]),
         torch.as_tensor(np.pad(slopes, ((0, 0), (0, ends)))),
     )

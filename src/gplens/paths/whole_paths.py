@@ -151,10 +151,12 @@ class WholePaths:
 
     def _lines(self, block: Rows, count: int) -> WholeLines:
         """Some of the lines. One that stays at a shared baseline has all nodes of the others, and serves many."""
-        targets, shares = self.targets, self.targets is None and self.shared
-        last = shares and (len(self.nodes) if isinstance(block, slice) else block.shape[0]) > count
+        targets = self.targets
+        alone = targets is None and self.shared
         if isinstance(block, slice):
+            last = alone and self.nodes.shape[0] > count
             return WholeLines(self.x0, self.d if last or not self.shared else self.d[:-1], last, targets)
+        last = alone and block.shape[0] > count
         d = self.d[torch.cat([block, block.new_tensor([-1])]) if last else block]
         targets = None if targets is None else (targets[0][block], targets[1][block])
         return WholeLines(self.x0 if self.shared else self.x0[block], d, last, targets)

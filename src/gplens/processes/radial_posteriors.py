@@ -70,14 +70,10 @@ class RadialPosteriors:
         if norm2.numel() and float(norm2.max()) > FAR**2:
             return None
 
-        def each(numbers: list[float]) -> Float[Tensor, " c"]:
-            return torch.tensor(numbers, dtype=torch.float64)
-
-        means = [mean.value for posterior in posteriors for mean in posterior.means if isinstance(mean, ConstantMean)]
-        variance, jitter = [_variance(posterior) for posterior in posteriors], [one.jitter for one in posteriors]
+        variance, mean, jitter = torch.tensor([_numbers(one) for one in posteriors], dtype=torch.float64).T
         beta, quadratics = torch.cat([one.beta for one in posteriors]), tuple(one.A for one in posteriors)
         support = centre, rho, R.flatten(0, 1).mT.contiguous(), norm2
-        return RadialPosteriors(first, *support, each(variance), beta, each(means), each(jitter), quadratics)
+        return RadialPosteriors(first, *support, variance, beta, mean, jitter, quadratics)
 
     @cached_property
     def A(self) -> Float[Tensor, "c n n"] | None:
@@ -92,14 +88,9 @@ class RadialPosteriors:
         return self.variance.log()[:, None, None, None]
 
     @cached_property
-    def prior(self) -> Float[Tensor, "c 1 1"]:
-        """k(x, x) + jitter, what the variance is without data."""
-        return (self.variance + self.jitter)[:, None, None]
-
-    @cached_property
-    def least(self) -> Float[Tensor, "c 1 1"]:
-        """Variances below it cannot be rounding."""
-        return -ROUNDING * self.variance[:, None, None]
+    def prior(self) -> Float[Tensor, "2 c 1 1"]:
+        """k(x, x) + jitter, what the variance is without data; and the least that can be rounding of it."""
+        return torch.stack([self.variance + self.jitter, -ROUNDING * self.variance])[..., None, None]
 
     def along(self, line: Line) -> "RadialMarginals | None":
         """The marginals; None for a line of so many lengthscales that its distances would lose digits (4.3a)."""
@@ -122,8 +113,11 @@ def _unscaled(posterior: "Posterior") -> Stationary | None:
     return kernel if usual and isinstance(kernel, Stationary) else None
 
 
-def _variance(posterior: "Posterior") -> float:
-    return float(posterior.kernel.variance) if isinstance(posterior.kernel, Scale) else 1.0
+def _numbers(posterior: "Posterior") -> tuple[float, float, float]:
+    """Prior variance, mean and jitter."""
+    kernel, mean = posterior.kernel, posterior.means[0]
+    assert isinstance(mean, ConstantMean)
+    return float(kernel.variance) if isinstance(kernel, Scale) else 1.0, mean.value, posterior.jitter
 
 
 @final
@@ -139,10 +133,28 @@ class RadialMarginals(Marginals):
         second: Float[Tensor, "c b n"],
         third: Float[Tensor, "c b 1"],
     ) -> None:
-        self.posteriors, self.line, self.u = posteriors, line, u
+        self.posteriors, self.line, self.u, self.r2 = posteriors, line, u, (first.expand_as(second), second, third)
         self.shape = (second.shape[0], *line.t.shape, second.shape[2])
         self.by_beta, self.slope_by_beta = (line.d.new_empty(self.shape[:3]) for _ in range(2))
-        self.jet = self._evaluated(first, second, third)
+
+    @cached_property
+    def jet(self) -> ProfileJet:
+        """k and dk/dr2, (c, b, q, n)."""
+        return self._evaluated(None)
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Products with A k. If k is not known yet, each part of it is used while it is in the cache."""
+        fitted = Fitted(self.line.empty(*self.shape), *self.by_beta.new_empty(2, *self.shape[:3]))
+        size = max(CHUNK, 2 * self.shape[3] ** 2)  # a product with A reads all of A
+        if size == CHUNK and "jet" not in vars(self):
+            self.jet = self._evaluated(fitted)
+            return fitted
+        k, slope, _ = self.jet
+        for part in self._parts(size):
+            k_part = _part(k, part)
+            self._fit(k_part, k_part if slope is k else _part(slope, part), fitted, part)
+        return fitted
 
     def _parts(self, size: int) -> Iterator[Part]:
         """Parts of at most so many numbers, or one line, of tensors (c, b, q, n); None for all of them."""
@@ -156,55 +168,49 @@ class RadialMarginals(Marginals):
                 last = b if latents > 1 else first + lines
                 yield slice(latent, latent + latents), slice(first, last)
 
-    def _evaluated(
-        self, first: Float[Tensor, "c #b n"], second: Float[Tensor, "c b n"], third: Float[Tensor, "c b 1"]
-    ) -> ProfileJet:
-        """k and dk/dr2, (c, b, q, n), and their products with beta."""
-        them, line, t = self.posteriors, self.line, self.line.t
-        terms = first.expand_as(second)[:, :, None], second[:, :, None], (2 * t)[None, ..., None]
-        last, out = (third * t.square())[..., None], (line.empty(*self.shape), line.empty(*self.shape))
-        constant, shared = 1.0, False
+    def _evaluated(self, fitted: Fitted | None) -> ProfileJet:
+        """k and dk/dr2, and their products with beta; also `fitted`, if it is given."""
+        them, line, t, (first, second, third) = self.posteriors, self.line, self.line.t, self.r2
+        terms = first[:, :, None], second[:, :, None], (2 * t)[None, ..., None], (third * t.square())[..., None]
+        out, constant, shared = (line.empty(*self.shape), line.empty(*self.shape)), 1.0, False
         for part in self._parts(CHUNK):
-            at_zero, by_t, t_part = (_part(term, part) for term in terms)
-            r2 = torch.addcmul(at_zero, by_t, t_part).add_(_part(last, part))  # (4.3)
+            at_zero, by_t, t_part, last = (_part(term, part) for term in terms)
+            r2 = torch.addcmul(at_zero, by_t, t_part).add_(last)  # (4.3)
             if not them.kernel.smooth:
                 r2.clamp_(min=0)  # a sum of squares, whose rounding errors have no root
             jet = them.kernel.jet(r2, _latents(them.log_variance, part), (_part(out[0], part), _part(out[1], part)))
             constant, shared, beta = jet.constant, jet.slope is jet.profile, _latents(them.beta[..., None], part)
             for values, sums in ((jet.profile, self.by_beta), (jet.slope, self.slope_by_beta)):
-                place = _part(sums, part)
-                torch.bmm(values.flatten(1, 2), beta, out=place.view(place.shape[0], -1, 1))
+                torch.bmm(values.flatten(1, 2), beta, out=_part(sums, part).view(beta.shape[0], -1, 1))
+            if fitted is not None:
+                self._fit(jet.profile, jet.slope, fitted, part)
         return ProfileJet(out[0], out[0] if shared else out[1], constant)
 
-    @cached_property
-    def fitted(self) -> Fitted:
+    def _fit(self, k: Float[Tensor, "l e q n"], slope: Float[Tensor, "l e q n"], fitted: Fitted, part: Part) -> None:
         """Products with A k, which comes through F where products with A itself would lose digits."""
-        them, (k, slope, _) = self.posteriors, self.jet
-        by_slope = self.line.empty(*self.shape)
-        sums = k.new_empty(self.shape[:3])
-        form = sums if slope is k and them.A is not None else torch.empty_like(sums)
-        for part in self._parts(max(CHUNK, 2 * self.shape[3] ** 2)):  # a product with A reads all of A
-            k_part, A_k, form_part = _part(k, part), _part(by_slope, part), _part(form, part)
-            if them.A is None:
-                for i, quadratic in enumerate(them.quadratics if part is None else them.quadratics[part[0]]):
-                    product = quadratic.product(k_part[i])
-                    A_k[i], form_part[i] = product.A_k[:, 0], product.form[:, 0]
-            else:
-                A = _latents(them.A, part)
-                torch.bmm(k_part.flatten(1, 2), A, out=A_k.view(A.shape[0], -1, A.shape[1]))
-                if form is not sums:
-                    torch.linalg.vecdot(A_k, k_part, out=form_part)
-            torch.sum(A_k.mul_(_part(slope, part)), 3, out=_part(sums, part))
-        return Fitted(by_slope, sums, form)
+        A_k, sums, form = (_part(place, part) for place in fitted)
+        if (A := self.posteriors.A) is None:
+            of = self.posteriors.quadratics
+            for i, quadratic in enumerate(of if part is None else of[part[0]]):
+                product = quadratic.product(k[i])
+                A_k[i], form[i] = product.A_k[:, 0], product.form[:, 0]
+        else:
+            torch.bmm(k.flatten(1, 2), _latents(A, part), out=A_k.view(k.shape[0], -1, k.shape[3]))
+            if slope is k:
+                form.copy_(torch.sum(A_k.mul_(slope), 3, out=sums))
+                return
+            torch.linalg.vecdot(A_k, k, out=form)
+        torch.sum(A_k.mul_(slope), 3, out=sums)
 
     def means(self) -> Float[Tensor, "b c q"]:
+        _ = self.jet
         return (self.by_beta + self.posteriors.mean[:, None, None]).transpose(0, 1)  # (1.1)
 
     def variances(self) -> Float[Tensor, "b c q"]:
-        them = self.posteriors
-        v = them.prior - self.fitted.form  # (1.2)
-        if bool((v < them.least).any()):
-            without_rounding(v, them.variance[:, None, None])
+        prior, least = self.posteriors.prior
+        v = prior - self.fitted.form  # (1.2)
+        if bool((v < least).any()):
+            without_rounding(v, self.posteriors.variance[:, None, None])
         return v.clamp_(min=0).transpose(0, 1)
 
     def slopes(
@@ -224,18 +230,17 @@ class RadialMarginals(Marginals):
             W.view(c * b, -1, n).baddbmm_(U.flatten(0, 1), self.fitted.by_slope.flatten(0, 1))
             moment.addcmul_(U, (t * self.fitted.sums)[:, :, None])
         at_baseline, moved = W.sum(3).neg_().permute(1, 2, 0), moment.sum(3).neg_().permute(1, 2, 0)
-        W = W.permute(1, 2, 0, 3).flatten(2)
-        moved_form = Form(by_row=((moved, them.rho, self.line.d),))
+        moved_form = Form(
+            shared=((W.permute(1, 2, 0, 3).flatten(2), them.R.mT),), by_row=((moved, them.rho, self.line.d),)
+        )
         if self.u.shape[0] == 1:
-            return moved_form + Form(shared=((at_baseline, them.rho * self.u), (W, them.R.mT)))
-        return moved_form + Form(shared=((W, them.R.mT),), by_row=((at_baseline, them.rho, self.u),))
+            return moved_form + Form(shared=((at_baseline, them.rho * self.u),))
+        return moved_form + Form(by_row=((at_baseline, them.rho, self.u),))
 
 
 def _part(tensor: Float[Tensor, "*whole"], part: Part) -> Float[Tensor, "*part"]:
     """A part of a tensor (c, b, ...), or of (1, b, ...) for numbers that all latent functions share."""
-    if part is None:
-        return tensor
-    return tensor[part] if tensor.shape[0] > 1 else tensor[:, part[1]]
+    return tensor if part is None else tensor[part] if tensor.shape[0] > 1 else tensor[:, part[1]]
 
 
 def _latents(tensor: Float[Tensor, "*whole"], part: Part) -> Float[Tensor, "*part"]:

@@ -85,7 +85,8 @@ def _standardised(outcome: RawOutcome, transform: Standardize) -> RawOutcome:
 
 def rescale(posterior: Posterior, scale: Float[Tensor, ""], shift: Float[Tensor, ""]) -> Posterior:
     """scale f + shift: s^2 k, beta/s, A/s^2, s mu + shift."""
-    kernel, A = Scale(posterior.kernel, scale**2), posterior.A
+    kernel, factor, A = posterior.kernel, scale**2, posterior.A
+    kernel = Scale(kernel.kernel, kernel.variance * factor) if isinstance(kernel, Scale) else Scale(kernel, factor)
     means = [_rescale_mean(mean, float(scale), float(shift)) for mean in posterior.means]
     jitter = posterior.jitter * float(scale) ** 2
     return Posterior(kernel, posterior.Z, posterior.beta / scale, Quadratic(A.F / scale, A.s), means, jitter=jitter)

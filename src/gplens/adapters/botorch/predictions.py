@@ -5,18 +5,21 @@ from typing import Any, NamedTuple
 
 import torch
 from botorch.models.approximate_gp import ApproximateGPyTorchModel
+from botorch.models.gp_regression import SingleTaskGP
 from botorch.posteriors import TransformedPosterior
 from gpytorch.likelihoods.gaussian_likelihood import _GaussianLikelihoodBase
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.adapters.gpytorch.live import DOUBLE, HINT, SINGLE, Predicted, Snapshot, agree
+from gplens.adapters.gpytorch.live import DOUBLE, HINT, PRIOR, SINGLE, Predicted, Snapshot, agree
 from gplens.adapters.gpytorch.modules import exactly, reference, undisturbed
 from gplens.adapters.reading import compare_numbers
 from gplens.expectations.expectation import Expectation
 from gplens.lines.line import Line
 from gplens.processes.process import Marginals, Process
 
+OF_POSTERIORS = frozenset({"posterior", "transform_inputs", "_apply_noise", "__call__", "eval"})
+"""Methods of which a posterior is made, beside `forward` and what the parts of the model compute."""
 CONSTANT = 1e-8
 """Variation of the noise over the points, relative to the largest variance, that counts as rounding."""
 
@@ -73,14 +76,29 @@ def compare_live(
     points: Float[Tensor, "k d"],
     at: Marginals,
 ) -> tuple[str, ...]:
-    """Compare with the live model: its tensors with those that were read, and its posterior with the process."""
-    with snapshot.predicting(model):
+    """Compare with the live model: its tensors with those that were read, and its posterior with the process.
+
+    If a comparison of posteriors was made before and no tensor has changed since, the prior at the points is compared.
+    """
+    with snapshot.predicting(model) as (reference_now, compared):
+        if compared and reference_now.dtype == torch.float64 and snapshot.prior and _follows_from_prior(model):
+            with torch.no_grad():
+                if snapshot.prior.is_of(model, points.to(reference_now), at):
+                    return (PRIOR.format(len(points)),)
         try:
             return (compare_with(model, response, scale, points, at),)
         except ValueError:
             for x in points.split(1):  # if some points are far away, the host loses digits of the others
                 compare_with(model, response, scale, x, process.along(Line.at(x)))
             return (f"m and v equal the host's at each of {len(points)} points alone",)
+
+
+def _follows_from_prior(model: Any) -> bool:
+    """Whether the posterior of a model of one output is BoTorch's own, of the prior that `forward` computes."""
+    if not isinstance(model, SingleTaskGP) or model._is_fully_bayesian or model.num_outputs > 1:
+        return False
+    inherited = [getattr(type(model), name) is getattr(SingleTaskGP, name) for name in OF_POSTERIORS]
+    return all(inherited) and OF_POSTERIORS.isdisjoint(vars(model))
 
 
 def compare_list(model: Any, response: Expectation, points: Float[Tensor, "k d"], at: Marginals) -> None:

@@ -17,6 +17,7 @@ from gplens.adapters.botorch.latents import read_exact, read_sparse
 from gplens.adapters.botorch.outcomes import read_outcome
 from gplens.adapters.botorch.predictions import compare_live, compare_with, read_noise
 from gplens.adapters.gpytorch.live import Snapshot
+from gplens.adapters.gpytorch.live_prior import LivePrior
 from gplens.adapters.gpytorch.modules import reference, shadow
 from gplens.adapters.reading import Compare
 from gplens.expectations.expectation import Expectation, ExpectedLink
@@ -60,7 +61,9 @@ def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
     response = over_hyperparameters(ExpectedLink(links), draws)
     if reference(model).dtype != torch.float64:
         notes = (*notes, compare_with(replica, response, outcome.scale, points, process.along(Line.at(points))))
-    compare = partial(compare_live, model, process, response, outcome.scale, Snapshot(model, process))
+    prior = None if sparse else LivePrior.of(process, float(outcome.scale[0]), float(outcome.shift[0]))
+    snapshot = Snapshot(model, process, prior)
+    compare = partial(compare_live, model, process, response, outcome.scale, snapshot)
     return Part(process, links, read_noise(replica, points), draws, notes, compare, conjugate=not sparse)
 
 

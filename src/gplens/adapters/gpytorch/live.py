@@ -47,8 +47,8 @@ class Snapshot:
     change, which only a new factorisation reveals.
     """
 
-    def __init__(self, module: Any, process: Process) -> None:
-        self.process, self.keeps = process, not process.autograd
+    def __init__(self, module: Any, process: Process, prior: LivePrior | None = None) -> None:
+        self.process, self.keeps, self.given_prior = process, not process.autograd, prior
         with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
@@ -59,7 +59,7 @@ class Snapshot:
     @cached_property
     def prior(self) -> LivePrior | None:
         """The prior that was read, in the form in which later comparisons evaluate it."""
-        return LivePrior.of(self.process)
+        return LivePrior.of(self.process) if self.given_prior is None else self.given_prior
 
     @contextmanager
     def predicting(self, module: Any) -> Iterator[tuple[Tensor, bool]]:

@@ -23,6 +23,7 @@ from gplens.processes.posterior import Posterior
 from gplens.processes.process import Marginals, Process
 from gplens.processes.radial_posteriors import RadialMarginals, RadialPosteriors
 from gplens.processes.stack import Stack
+from gplens.processes.transformed import AffineMap, Transformed, TransformedMarginals
 
 SUPPORT = 4
 """Support points, and points of the call, that are compared with a support point beside them. Paths may pass data that
@@ -61,30 +62,44 @@ class LivePrior:
     """The same posteriors, if the kernels of all latent functions can be evaluated together."""
     support: Float[Tensor, "s d"]
     """Some support points, each with one at which k is near half of its largest value."""
+    map: AffineMap | None
+    """The map from inputs to those of the posteriors; None if they are the same."""
+    scale: float
+    shift: float
+    """A latent function of the posteriors is scale f + shift, with the host's f."""
 
     @staticmethod
-    def of(process: Process) -> "LivePrior | None":
+    def of(process: Process, scale: float = 1.0, shift: float = 0.0) -> "LivePrior | None":
         """None for a process that is not made of posteriors."""
-        base = process.base if isinstance(process, Mix) else process
+        affine = process.map if isinstance(process, Transformed) else None
+        base = process.base if isinstance(process, Mix | Transformed) else process
         parts = base.parts if isinstance(base, Stack) else (base,)
         posteriors = tuple(part for part in parts if isinstance(part, Posterior))
         if len(posteriors) < len(parts):
             return None
         chosen = _some(posteriors[0].Z)
         radial = base.radial if isinstance(base, Stack | Posterior) else None
-        return LivePrior(posteriors, radial, torch.cat([chosen, _partners(posteriors, chosen)]))
+        support = torch.cat([chosen, _partners(posteriors, chosen)])
+        return LivePrior(posteriors, radial, support, affine, scale, shift)
 
     def is_of(self, module: Any, points: Float[Tensor, "k d"], at: Marginals) -> bool:
         """Whether `forward` of a module in float64 computes this prior at the points, and beside support points.
 
-        `at` are the marginals of the process at the points.
+        `at` are the marginals of the process at the points. Both are inputs of `forward` if there is no map; else the
+        map is compared with the module's own.
         """
         x = points.cpu()
+        if self.map is not None:
+            x = self.map(x)
+            if not _near(module.transform_inputs(points).cpu()[None], x[None], 1.0):
+                return False
         every = torch.cat([x, self.support, self._beside(x, at)])
         with settings.lazily_evaluate_kernels(False), settings.debug(False):
             prior = module.forward(every.to(points))
             mean, covariance = prior.mean.cpu(), prior.lazy_covariance_matrix.to_dense().cpu()
         k, mu = self._kernels(every), self._means(every)
+        if self.scale != 1 or self.shift != 0:
+            k, mu = k / self.scale**2, (mu - self.shift) / self.scale
         if mean.shape not in (mu.shape, mu[:1].shape, mu[0].shape):
             return False
         if covariance.shape not in (k.shape, k[:1].shape, k[0].shape):
@@ -93,7 +108,7 @@ class LivePrior:
 
     def _beside(self, x: Float[Tensor, "k d"], at: Marginals) -> Float[Tensor, "s d"]:
         """Support points beside some of the points, by k at them if the marginals have it."""
-        at = at.base if isinstance(at, MixMarginals) else at
+        at = at.base if isinstance(at, MixMarginals | TransformedMarginals) else at
         if not isinstance(at, RadialMarginals):
             return _partners(self.posteriors, _some(x))
         chosen = range(0, len(x), -(-len(x) // SUPPORT))
