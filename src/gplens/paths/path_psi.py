@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.lines.forms import Form
 from gplens.paths.integrand import Question
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, PathRule, path_rule
+from gplens.paths.path_rules import LAST, MOMENTS, PSI_SIZES, PathRule, path_rule
 from gplens.processes.process import Marginals
 
 FEWEST, PER_SLOPE = 7.0, 1.3
@@ -122,21 +122,21 @@ def path_psi(question: Question, marginals: Marginals, count: int, finer: float,
     if steps is None:
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
     wanted = (finer * (FEWEST + PER_SLOPE * steps)).clamp(min=count)
-    psi = _on_nodes(question, marginals, count, wanted.clamp(max=SIZES[-1]), ends)
-    psi.slopes[wanted > SIZES[-1]] = torch.inf  # a step may hide between the most nodes: this path needs panels
+    psi = _on_nodes(question, marginals, count, wanted.clamp(max=PSI_SIZES[-1]), ends)
+    psi.slopes[wanted > PSI_SIZES[-1]] = torch.inf  # a step may hide between the most nodes: this path needs panels
     return psi
 
 
 def _on_nodes(question: Question, marginals: Marginals, count: int, wanted: Float[Tensor, " e"], ends: int) -> PathPsi:
-    index = torch.bucketize(wanted, wanted.new_tensor(SIZES))
+    index = torch.bucketize(wanted, wanted.new_tensor(PSI_SIZES))
     least, most = (int(extreme) for extreme in index.aminmax())
     if least == most:
-        rule = path_rule(count, SIZES[most], ends)
-        if SIZES[most] > count:
+        rule = path_rule(count, PSI_SIZES[most], ends)
+        if PSI_SIZES[most] > count:
             marginals = NodeValues(*_between(marginals, rule, slice(None)))
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
     groups = [(index == size).nonzero()[:, 0] for size in range(least, most + 1)]
-    rules = [path_rule(count, SIZES[size], ends) for size in range(least, most + 1)]
+    rules = [path_rule(count, PSI_SIZES[size], ends) for size in range(least, most + 1)]
     return _by_size(question, marginals, rules, groups)
 
 
