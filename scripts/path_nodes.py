@@ -5,7 +5,8 @@ python scripts/path_nodes.py --paths 4000 --features 60        the same with 17 
 python scripts/path_nodes.py --bikes 500       rows of the bikes model (benchmarks/trained.py)
 
 Every path is integrated by each rule of SIZES. Printed for each kernel: true errors in units of the stated ones without
-MARGIN (4.18), which has to be larger; then by path length the nodes with which an error of 1e-6 is stated, for the first rule.
+MARGIN (4.18), which has to be larger; then by path length the nodes with which an error of 1e-6 is stated, for the
+first rule.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def report(name: str, true: Tensor, stated: Tensor, length: Tensor) -> None:
     units = MARGIN * (true / stated)[seen]
     quantiles = ", ".join(f"{float(units.quantile(q)):.2f}" for q in (0.5, 0.9, 0.99, 0.999, 1.0))
     print(
-        f"{name}: {len(true)} paths; true errors in units of the stated ones without MARGIN, 50 % to 100 %: {quantiles}",
+        f"{name}: {len(true)} paths; true errors over stated ones without MARGIN, 50 % to 100 %: {quantiles}",
         flush=True,
     )
     enough = stated <= TOLERANCE

@@ -31,7 +31,7 @@ LINKS: tuple[Link, ...] = (Identity(), Exp(), Square(), Probit(), Sigmoid())
 def random_case(seed: int, least: int = 1, most: int = 8) -> tuple[Kernel, gplens.Posterior, Link, Tensor, Tensor]:
     """A posterior and paths of up to six lengthscales. Half of them pass a support point at a distance of 1 to 1e-4.
 
-    Of more than eight features some decide and others hardly matter, and in half of the cases only a fifth of them move.
+    Of more than eight features some decide and others hardly matter; in half of the cases only a fifth of them move.
     """
     g = torch.Generator().manual_seed(seed)
 

@@ -36,8 +36,8 @@ CANCEL = 5.0
 FEW = 16
 """Up to so many features each one is looked at, beyond it random combinations of them."""
 SPREAD = 0.2
-"""The least error of a feature in units of the gap, if there are many features and the kernels are analytic. Gaps add up
-over features, and each one has a part. Recipe: scripts/path_nodes.py --features 60"""
+"""The least error of a feature in units of the gap, if there are many features, each of which has a part of it, and the
+kernels are analytic. Recipe: scripts/path_nodes.py --features 60"""
 GROWTH = torch.tensor([1.0, 1.0, 1.5, 2.5], dtype=torch.float64)[:, None]
 """How much larger errors are with P_j for a function that is analytic in Bernstein's ellipse of radius 2: the largest
 coefficient of P_j times the radius to the power of j. For kernels that are not analytic they are of one size."""
