@@ -6,7 +6,7 @@ import gplens
 from conformance.zoo import KERNELS, fitted, rows
 from gplens.kernels import Linear
 from gplens.lines.line import Line
-from gplens.processes.prior_variances import prior_variance, support_along
+from gplens.processes.prior_variances import prior_variance, support_along, support_at_places
 
 X = rows(5, 6)[0]
 
@@ -47,6 +47,18 @@ def test_the_support_is_one_at_data_without_noise_and_zero_far_away() -> None:
     support = support_along(posterior, line)
     assert support is not None
     torch.testing.assert_close(support[0, 0], torch.tensor([1.0, 0.0], dtype=torch.float64), rtol=0, atol=1e-6)
+
+
+def test_the_support_at_a_shared_baseline_is_that_of_the_marginals_that_are_known_there() -> None:
+    """Known marginals are at two inputs, the baseline and two points half-way; the paths are five."""
+    stack, x0 = gplens.Stack(tuple(fitted(KERNELS[name], 3)[0] for name in ("rbf", "matern52"))), X[:1] / 2
+    points = torch.cat([X[[0, 4]], x0, (X[[0, 4]] + x0) / 2])
+    everywhere = support_at_places(stack, X, x0[None])
+    assert everywhere is not None
+    expected = [support_along(stack, Line(x0, X - x0, torch.full((len(X), 1), t).double())) for t in (0.0, 0.5, 1.0)]
+    torch.testing.assert_close(everywhere, torch.cat([part.amin(1) for part in expected if part is not None], dim=1))
+    reused = support_at_places(stack, X, x0[None], stack.along(Line.at(points)))
+    torch.testing.assert_close(reused, everywhere, rtol=1e-12, atol=1e-12)
 
 
 def test_where_the_prior_is_certain_so_is_the_support() -> None:

@@ -62,11 +62,12 @@ def support_of_rows(
     process: Process, X: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], t: Float[Tensor, " p"]
 ) -> Float[Tensor, "b s p"] | None:
     """The smallest support of all latent functions at the places t of each path; None if the prior is not known."""
-    b, starts = max(1, BLOCK // baselines.shape[1]), baselines.expand(len(X), -1, -1)
-    blocks = [X.new_empty(0, baselines.shape[1], len(t))]
-    for x, x0 in zip(X.split(b), starts.split(b), strict=True):
-        line = Line(x0.flatten(0, 1), (x[:, None] - x0).flatten(0, 1), t.expand(x0.shape[0] * x0.shape[1], -1))
-        support = support_along(process, line)
+    b, s = max(1, BLOCK // baselines.shape[1]), baselines.shape[1]
+    shared = len(baselines) == s == 1
+    blocks = [X.new_empty(0, s, len(t))]
+    for x, x0 in zip(X.split(b), baselines.expand(len(X), -1, -1).split(b), strict=True):
+        start = baselines[:, 0] if shared else x0.flatten(0, 1)
+        support = support_along(process, Line(start, (x[:, None] - x0).flatten(0, 1), t.expand(len(x) * s, -1)))
         if support is None:
             return None
         blocks.append(support.amin(1).unflatten(0, x0.shape[:2]))
@@ -79,17 +80,23 @@ def support_at_places(
     """The support at the baseline, the middle and the input of some paths, averaged over the baselines of each input.
 
     This evaluates v at three points of at most 16 paths, whatever the number of inputs. None if the prior is not known.
-    `known` are the marginals of a single path at its input, baseline and middle.
+    `known` are the marginals at some inputs, at the baseline if there is a single one, and half-way to these inputs.
     """
     s = min(baselines.shape[1], PATHS)
     rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
-    starts = (baselines if len(baselines) == 1 else baselines[rows])[:, members]
-    if known is not None and len(x) == baselines.shape[1] == 1:
+    starts, places = (baselines if len(baselines) == 1 else baselines[rows])[:, members], x.new_tensor(PLACES)
+    if known is None or not len(baselines) == s == 1:
+        support = support_of_rows(process, x[rows], starts, places)
+        return None if support is None else support.mean(1)
+    if len(x) == 1:
         points = torch.cat([x, starts[:, 0], (x + starts[:, 0]) / 2])
         support = support_at(process, points, known)
         return None if support is None else support.amin(1)[None, [1, 2, 0]]
-    support = support_of_rows(process, x[rows], starts, torch.tensor(PLACES, dtype=x.dtype))
-    return None if support is None else support.mean(1)
+    prior, support = prior_variance(process, starts[:, 0]), support_of_rows(process, x[rows], starts, places[1:])
+    if prior is None or support is None:
+        return None
+    start = _support(known.v[len(known.v) // 2, :, 0], prior[0]).amin()  # between as many inputs and points half-way
+    return torch.cat([start.expand(len(rows), 1), support[:, 0]], dim=1)
 
 
 def _spaced(count: int, most: int) -> Tensor:

@@ -103,10 +103,12 @@ class RadialPosteriors:
         """The marginals; None for a line of so many lengthscales that its distances would lose digits (4.3a)."""
         u, d, (c, n) = line.x0 - self.centre, line.d, self.norm2.shape
         norm2 = d.square() @ self.rho.T
-        if norm2.numel() and float(norm2.max()) > FAR**2:
+        longest = float(norm2.max()) if norm2.numel() else 0.0
+        if longest > FAR**2:
             return None
         first = (u.square() @ self.rho.T)[..., None] + self.norm2 - 2 * (u @ self.R).unflatten(1, (c, n))
-        second = ((u * d) @ self.rho.T)[..., None] - (d @ self.R).unflatten(1, (c, n))
+        moved = (d @ self.R).unflatten(1, (c, n)) if longest > 0 else torch.zeros_like(first)  # or points
+        second = ((u * d) @ self.rho.T)[..., None] - moved
         third = norm2[..., None].expand_as(second)
         parts = [part.transpose(0, 1) for part in (first.expand_as(second), second, third)]
         return RadialMarginals(self, line, u, torch.stack(parts, dim=2))
