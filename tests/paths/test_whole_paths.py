@@ -20,7 +20,7 @@ from gplens.paths.integrand import Question
 from gplens.paths.many_features import _directions, sums_of_many_features
 from gplens.paths.path_psi import NodeWeights
 from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
-from gplens.paths.whole_paths import WholeLines, WholePaths, first_sizes, next_sizes, whole_sums
+from gplens.paths.whole_paths import GROWTH, MARGIN, WholeLines, WholePaths, first_sizes, next_sizes, whole_sums
 from gplens.rules import GaussLegendre
 
 
@@ -82,6 +82,40 @@ def test_stated_errors_are_above_true_ones_with_any_number_of_nodes(kernel: type
             sums = whole_sums(question(process), WholeLines(x0, d, last=True), count, 1.0, Scratch())
             true = (sums.values[:, 0] - exact).abs().amax(1)
             assert (true <= sums.error[:, 0] + oracle * exact.abs().amax(1)).all(), f"seed {seed}, {count} nodes"
+
+
+def test_features_that_share_a_gap_state_less_than_all_of_it_and_more_than_their_errors() -> None:
+    """Thirty features of one size each have a part of the gap; with a lengthscale that differs one has most of it."""
+    parts = []
+    for seed in range(12):
+        g = generator(seed)
+        lengthscale = torch.full((30,), 5.0).double()
+        lengthscale[0] = 5.0 if seed % 2 else 0.5
+        process = Posterior.exact(RBF(lengthscale), normal(g, 20, 30), 2 * normal(g, 20), noise=0.05)
+        x0, X = normal(g, 1, 30), normal(g, 4, 30)
+        exact = explain(process, X, baseline=x0[0], likelihood=Exp(), rule=GaussLegendre(100), support=False).values
+        for count in (6, 8, 10):
+            sums = whole_sums(question(process), WholeLines(x0, X - x0), count, 1.0, Scratch())
+            true = (sums.values[:, 0] - exact).abs().amax(1)
+            gap = (exact.sum(1) - sums.values[:, 0].sum(1)).abs()
+            seen = gap > 1e-9 * exact.abs().amax(1)
+            assert (true <= sums.error[:, 0] + 1e-12 * exact.abs().amax(1)).all(), f"seed {seed}, {count} nodes"
+            parts.append((sums.error[:, 0] / gap)[seen])
+    assert float(torch.cat(parts).min()) < MARGIN
+
+
+def test_growth_is_that_of_errors_of_gauss_with_legendre_polynomials() -> None:
+    """The ratios of Gauss's errors for 1 / (x - pole) times P_j, with the pole on the ellipse of radius 2."""
+    x, w = legendre.leggauss(12)
+    pole = (2 + 1 / 2) / 2
+    errors = []
+    for j in range(MOMENTS):
+        P = np.eye(MOMENTS)[j]
+        exact = quad(lambda t, P=P: legendre.legval(t, P) / (t - pole), -1, 1, epsabs=1e-15)[0]
+        errors.append(abs(float(w @ (legendre.legval(x, P) / (x - pole))) - exact))
+    ratios = np.array(errors) / errors[0]
+    assert (ratios <= 1.3 * GROWTH[:, 0].numpy()).all()
+    assert (ratios >= GROWTH[:, 0].numpy() / 2).all()
 
 
 def test_a_steep_link_takes_nodes_of_psi_and_few_of_the_kernel() -> None:

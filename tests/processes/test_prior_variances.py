@@ -4,8 +4,11 @@ import torch
 
 import gplens
 from conformance.zoo import KERNELS, fitted, rows
+from gplens.calls.outcome import support_at_places
+from gplens.expectations.expectation import ExpectedLink
 from gplens.kernels import Linear
 from gplens.lines.line import Line
+from gplens.paths.integrand import Question
 
 X = rows(5, 6)[0]
 
@@ -46,6 +49,19 @@ def test_the_support_is_one_at_data_without_noise_and_zero_far_away() -> None:
     support = posterior.support_along(line)
     assert support is not None
     torch.testing.assert_close(support[0, 0], torch.tensor([1.0, 0.0], dtype=torch.float64), rtol=0, atol=1e-6)
+
+
+def test_the_support_at_a_shared_baseline_is_that_of_the_marginals_that_are_known_there() -> None:
+    """Known marginals are at two inputs, the baseline and two points half-way; the paths are five."""
+    stack, x0 = gplens.Stack(tuple(fitted(KERNELS[name], 3)[0] for name in ("rbf", "matern52"))), X[:1] / 2
+    points = torch.cat([X[[0, 4]], x0, (X[[0, 4]] + x0) / 2])
+    question = Question(stack, ExpectedLink((gplens.links.Identity(), gplens.links.Identity())), (0, 1), 1e-6)
+    everywhere = support_at_places(question, X, x0[None], None)
+    assert everywhere is not None
+    expected = [stack.support_along(Line(x0, X - x0, torch.full((len(X), 1), t).double())) for t in (0.0, 0.5, 1.0)]
+    torch.testing.assert_close(everywhere, torch.cat([part.amin(1) for part in expected if part is not None], dim=1))
+    reused = support_at_places(question, X, x0[None], stack.along(Line.at(points)))
+    torch.testing.assert_close(reused, everywhere, rtol=1e-12, atol=1e-12)
 
 
 def test_where_the_prior_is_certain_so_is_the_support() -> None:

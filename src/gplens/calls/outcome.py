@@ -24,9 +24,10 @@ from gplens.paths.attribute import attribute, rows_of_a_block
 from gplens.paths.averaging import Background
 from gplens.paths.integrals import Attribution
 from gplens.paths.integrand import Question, Rule
+from gplens.paths.path_psi import NodeValues
 from gplens.paths.prior_part import Integrate
 from gplens.paths.sampling import attribute_by_sampling
-from gplens.processes.process import Marginals
+from gplens.processes.process import Marginals, Process
 from gplens.uncertainty.across_rows import draw_across_rows
 from gplens.uncertainty.asked_spreads import asked_spread
 from gplens.uncertainty.requests import Samples, Uncertainty
@@ -140,7 +141,7 @@ class Results:
                 trust = _support(posed, work, at, finished(answer))
             elif support is None and live.reading.acquisition is None:
                 known = live.compared_at if posed.question.process is live.reading.process else None
-                places = _support_at_places(posed.question, *at, known)
+                places = support_at_places(posed.question, *at, known)
                 if places is not None and bool((places < LOW).any()):
                     warn_of_low_support(places)
             if posed.channels and answer.interrupt is None:
@@ -178,23 +179,37 @@ def _support(posed: Posed, work: Work, at: Points, attribution: Attribution) -> 
     return replace(trust, prior_part=prior, data_part=shares.summed(values) - prior)
 
 
-def _support_at_places(
+def support_at_places(
     question: Question, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], known: Marginals | None
 ) -> Float[Tensor, "k 3"] | None:
     """The support at the baseline, the middle and the input of some paths, averaged over the baselines of each input.
 
-    Paths keep the categories of their inputs. None if the prior is not known. `known` are the marginals of a single
-    path at its input, baseline and middle.
+    Paths keep the categories of their inputs. None if the prior is not known. `known` are the marginals at some inputs,
+    at the baseline if there is a single one, and half-way to these inputs.
     """
     if question.switches is not None:
         baselines = question.switches.held(baselines, x[:, None])
     s = min(baselines.shape[1], PATHS)
     rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
     starts, ends = (baselines if len(baselines) == 1 else baselines[rows])[:, members], x[rows][:, None]
+    if known is not None and len(x) > 1 and len(baselines) == baselines.shape[1] == 1:
+        return _support_from_shared_baseline(question.process, ends[:, 0], starts[0], known)
     places = torch.stack(torch.broadcast_tensors(ends, starts, (starts + ends) / 2))
     one_path = len(x) == baselines.shape[1] == 1
     support = question.process.support_along(Line.at(places.flatten(0, 2)), known if one_path else None)
     return None if support is None else support.amin((1, 2)).unflatten(0, places.shape[:3]).mean(2).T[:, [1, 2, 0]]
+
+
+def _support_from_shared_baseline(
+    process: Process, x: Float[Tensor, "k d"], x0: Float[Tensor, "1 d"], known: Marginals
+) -> Float[Tensor, "k 3"] | None:
+    """The same for paths from one baseline, where the marginals are known."""
+    middle = slice(len(known.v) // 2, len(known.v) // 2 + 1)  # between as many inputs and points half-way
+    start = process.support_along(Line.at(x0), NodeValues(known.m[middle], known.v[middle]))
+    rest = process.support_along(Line.at(torch.cat([(x + x0) / 2, x])))
+    if start is None or rest is None:
+        return None
+    return torch.stack([start.amin().expand(len(x)), *rest.amin((1, 2)).chunk(2)], dim=1)
 
 
 def _spaced(count: int, most: int) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from gplens.expectations.expectation import Expectation, Jet
 from gplens.lines.forms import Form
 from gplens.paths.integrand import Question
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, PathRule, as_numbers, path_rule
+from gplens.paths.path_rules import LAST, MOMENTS, PSI_SIZES, PathRule, as_numbers, path_rule
 from gplens.processes.process import Marginals
 
 FEWEST, PER_SLOPE = 7.0, 1.3
@@ -123,11 +123,11 @@ def path_psi(question: Question, marginals: Marginals, count: int, finer: float,
     steps = steepness(question.expectation, marginals, rule.t[: count + min(ends, 1)])
     if steps is None:
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
-    index = torch.bucketize((finer * (FEWEST + PER_SLOPE * steps)).clamp_(min=count), as_numbers(SIZES))
+    index = torch.bucketize((finer * (FEWEST + PER_SLOPE * steps)).clamp_(min=count), as_numbers(PSI_SIZES))
     least, most = (int(extreme) for extreme in index.aminmax())
-    if most < len(SIZES):
+    if most < len(PSI_SIZES):
         return _on_nodes(question, marginals, count, index, least, most, ends)
-    last = len(SIZES) - 1
+    last = len(PSI_SIZES) - 1
     psi = _on_nodes(question, marginals, count, index.clamp(max=last), min(least, last), last, ends)
     psi.slopes[index > last] = torch.inf  # a step may hide between the most nodes: this path needs panels
     return psi
@@ -136,14 +136,14 @@ def path_psi(question: Question, marginals: Marginals, count: int, finer: float,
 def _on_nodes(
     question: Question, marginals: Marginals, count: int, index: Int[Tensor, " e"], least: int, most: int, ends: int
 ) -> PathPsi:
-    """Psi on nodes whose number is SIZES[index], from `least` to `most`."""
+    """Psi on nodes whose number is PSI_SIZES[index], from `least` to `most`."""
     if least == most:
-        rule = path_rule(count, SIZES[most], ends)
-        if SIZES[most] > count:
+        rule = path_rule(count, PSI_SIZES[most], ends)
+        if PSI_SIZES[most] > count:
             marginals = NodeValues(*_between(marginals, rule, slice(None)))
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
     groups = [(index == size).nonzero()[:, 0] for size in range(least, most + 1)]
-    rules = [path_rule(count, SIZES[size], ends) for size in range(least, most + 1)]
+    rules = [path_rule(count, PSI_SIZES[size], ends) for size in range(least, most + 1)]
     return _by_size(question, marginals, rules, groups)
 
 

@@ -20,6 +20,9 @@ SIZES = (12, 18, 27, 40, 60, 92)
 """Numbers of nodes. Paths with the same number are evaluated together, and each such set costs a fixed time: ratios of
 about 1.5 are better for small tables than smaller ones, and as good for large ones. Recipe: benchmarks/blocks.py"""
 
+PSI_SIZES = (12, 15, 18, 22, 27, 33, 40, 49, 60, 75, 92)
+"""Numbers of nodes of psi, which is evaluated at all nodes of all paths at once, so that sets cost less."""
+
 
 @cache
 def as_numbers(sizes: tuple[int, ...]) -> Float[Tensor, " k"]:

@@ -34,6 +34,12 @@ CANCEL = 5.0
 """The last coefficients of features in units of those of their sum, above which the sum tells nothing of them."""
 FEW = 16
 """Up to so many features each one is looked at, beyond it random combinations of them."""
+SPREAD = 0.2
+"""The least error of a feature in units of the gap, if there are many features, each of which has a part of it, and the
+kernels are analytic. Recipe: scripts/path_nodes.py --features 60"""
+GROWTH = torch.tensor([1.0, 1.0, 1.5, 2.5], dtype=torch.float64)[:, None]
+"""How much larger errors are with P_j for a function that is analytic in Bernstein's ellipse of radius 2: the largest
+coefficient of P_j times the radius to the power of j. For kernels that are not analytic they are of one size."""
 SIGNS = torch.tensor([(-1.0) ** j for j in range(MOMENTS)], dtype=torch.float64)[:, None]
 """P_j at the beginning of a path; it is one at its end."""
 
@@ -211,7 +217,8 @@ def whole_sums(question: Question, lines: WholeLines, count: int, finer: float, 
     end, start = lines.targets_of(psi)
     end = torch.where((d[:rows] == 0).all(1, keepdim=True), start, end)
     exact = end[:, None] - SIGNS * start[:, None] - psi.slopes[:rows]  # (4.17)
-    return WholeSums(values[:rows], _error(totals[:rows], size[:rows], exact), end, start)
+    spread = d.shape[1] > FEW and question.process.smooth
+    return WholeSums(values[:rows], _error(totals[:rows], size[:rows], exact, spread=spread), end, start)
 
 
 def _contracted(
@@ -225,10 +232,12 @@ def _contracted(
 
 
 def _error(
-    totals: Float[Tensor, "b l o"], size: Float[Tensor, "b o"], exact: Float[Tensor, "b j o"]
+    totals: Float[Tensor, "b l o"], size: Float[Tensor, "b o"], exact: Float[Tensor, "b j o"], *, spread: bool
 ) -> Float[Tensor, "b o"]:
-    """The largest gap of the moments, times what single features may have beyond their sum  (4.18)."""
-    gap = (totals[:, :MOMENTS] - exact).abs().amax(1)
-    cancelling = (size / totals[:, MOMENTS:].abs().amax(1)).nan_to_num(nan=1.0).clamp(min=1.0)  # 0/0: no change
+    """The largest gap of the moments, times what single features may have of their sum  (4.18)."""
+    gaps = (totals[:, :MOMENTS] - exact).abs()
+    gap = (gaps / GROWTH if spread else gaps).amax(1)
+    cancelling = (size / totals[:, MOMENTS:].abs().amax(1)).nan_to_num(nan=1.0)  # 0/0: no change
+    cancelling = cancelling.clamp(min=SPREAD if spread else 1.0)
     error = MARGIN * gap * cancelling.clamp(max=CANCEL)
     return torch.where(cancelling > CANCEL, torch.maximum(error, size), error)

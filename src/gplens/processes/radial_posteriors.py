@@ -97,11 +97,14 @@ class RadialPosteriors:
         u, d, (c, n) = line.x0 - self.centre, line.d, self.norm2.shape
         e, b = u.shape[0], d.shape[0]
         squares = (torch.cat([u.square(), u * d, d.square()]) @ self.rho.T).T[..., None]
-        if b and float(squares[:, e + b :].max()) > FAR**2:
+        longest = float(squares[:, e + b :].max()) if b else 0.0
+        if longest > FAR**2:
             return None
-        products = (torch.cat([u, d]) @ self.R).view(e + b, c, n).transpose(0, 1)
+        moving = longest > 0  # or points, whose products with d are zero
+        products = ((torch.cat([u, d]) if moving else u) @ self.R).view(-1, c, n).transpose(0, 1)
         first = torch.sub(self.norm2[:, None] + squares[:, :e], products[:, :e], alpha=2)
-        return RadialMarginals(self, line, u, first, squares[:, e : e + b] - products[:, e:], squares[:, e + b :])
+        second = squares[:, e : e + b] - products[:, e:] if moving else squares.new_zeros(c, b, n)
+        return RadialMarginals(self, line, u, first, second, squares[:, e + b :])
 
 
 def _unscaled(posterior: "Posterior") -> Stationary | None:
