@@ -14,10 +14,10 @@ from gplens.estimators.training.kernel_parameters import Hyperparameters, Struct
 SHORT, LONG = 1.0, 3.0
 """Prior deviations of the logarithm of the common lengthscale, below and above the typical distance: functions that are
 almost linear have long ones, and noise must not pass for a rough function."""
-COST, WELL = 1.0, 0.5
+COST, WELL = 1.0, 8**-0.5
 """The most nats that a column with little effect costs, and the ratio of its lengthscale to the common one, in
 logarithms, that costs two fifths of it."""
-VARIANCE = 3.0
+VARIANCE = 5.0
 """Prior deviation of the logarithm of the variance of the function."""
 NOISE, SPREAD = 0.2, 1.5
 """Prior median of the noise variance, for targets of variance one, and deviation of its logarithm."""
