@@ -18,7 +18,7 @@ from gplens.estimators.scaling import Scaling, exact_in_table_units, noise_in_ta
 from gplens.estimators.training.ascent import CONVERGED
 from gplens.estimators.training.evidence import log_evidence
 from gplens.estimators.training.monitor import Watch
-from gplens.estimators.training.regression_prior import SILENT
+from gplens.estimators.training.regression_prior import SILENT, widened
 
 
 def fit_exactly(design: Design, problem: Problem, X: Float[Tensor, "n d"], scaling: Scaling, settings: Settings) -> Fit:
@@ -28,10 +28,11 @@ def fit_exactly(design: Design, problem: Problem, X: Float[Tensor, "n d"], scali
     with Watch(settings.budget, began, settings.show) as watch:
         result = fit_evidence(design, problem, rows, n, 0.0, SILENT, watch)
     design, structure, ascent = result.design, result.structure, result.ascent
-    at, noise = ascent.best, noise_object(ascent.best)
-    assert at.mean is not None
     with torch.no_grad():
-        evidence = float(log_evidence(at, structure, rows, y, w)) / n
+        evidence = float(log_evidence(ascent.best, structure, rows, y, w)) / n
+    at = widened(ascent.best, structure, float(n if w is None else w.sum()))
+    noise = noise_object(at)
+    assert at.mean is not None
     kernel = kernel_object(design, structure, at)
     model = Exact(rows, y, noise, kernel, prior_mean(None, float(at.mean))).double()
     table_y = problem.shift + problem.scale * y

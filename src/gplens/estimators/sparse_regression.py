@@ -23,6 +23,7 @@ from gplens.estimators.training.collapsed import CollapsedBound
 from gplens.estimators.training.fit_sizes import FitPlan, GaussianPlan
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Best, Watch
+from gplens.estimators.training.regression_prior import widened
 from gplens.estimators.training.rows import LARGE, PLACEMENTS, generator_of
 
 TIGHT = 0.002
@@ -52,7 +53,8 @@ def fit_sparse_regression(
         result = _evidence(design, problem, rows, plan.rows, watch, checkpoint)
         design, structure, ascent = result.design, result.structure, result.ascent
         whole = CollapsedBound(structure, rows, problem.y, problem.weights)
-        at = replace(ascent.best, Z=_points(design, structure, rows, ascent.best, plan.points))
+        at = widened(ascent.best, structure, float(plan.rows))
+        at = replace(at, Z=_points(design, structure, rows, at, plan.points))
         q = whole.solve(at, watch)
         slack = whole.slack_of(at, q.P)
         verdict = compare_sparse(problem, rows, at, structure, q, seed)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from gplens.estimators import GPRegressor
+from gplens.estimators import GPRegressor, exact_regression
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.regression_prior import limits, log_prior
 
@@ -28,9 +28,9 @@ def test_the_prior_is_that_of_the_equation(lengthscales: list[float]) -> None:
     variance, noise = 40.0, 0.01
     u = [log(mpf(length) / 2) for length in lengthscales]
     c = -log(sum(exp(-2 * each) for each in u) / len(u)) / 2
-    columns = sum(exp(-2 * (each - c) ** 2) - 1 if each > c else -((each - c) ** 2) / 2 for each in u)
+    columns = sum(exp(-4 * (each - c) ** 2) - 1 if each > c else -((each - c) ** 2) / 2 for each in u)
     width = 3 if c > 0 else 1
-    function = c**2 / (2 * width**2) + log(variance) ** 2 / 18
+    function = c**2 / (2 * width**2) + log(variance) ** 2 / 50
     expected = columns - function - log(noise / mpf("0.2")) ** 2 / (2 * mpf("1.5") ** 2)
     structure = Structure.of("rbf", len(u), True, (), 0.0, 2.0)
     assert float(log_prior(_at(lengthscales, variance, noise), structure)) == pytest.approx(float(expected), rel=1e-12)
@@ -83,6 +83,44 @@ def test_intervals_of_few_rows_of_noise_are_wide() -> None:
         mean, deviation = GPRegressor(progress=False).fit(X[:25], y[:25]).predict(X[25:], return_std=True)
         inside.append((np.abs(y[25:] - mean) < 1.6449 * deviation).mean())
     assert 0.84 < np.mean(inside) < 0.96
+
+
+def test_variances_have_the_degrees_of_freedom_of_the_lengthscales_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of five columns matter: the same mean, with a larger variance, by the lengthscales of the model (6.19)."""
+    r = np.random.default_rng(7)
+    X = r.normal(size=(40, 5))
+    y = X[:, 0] + np.sin(X[:, 1]) + X[:, 2] ** 2 + 0.1 * r.normal(size=40)
+    mean, deviation = (wide := GPRegressor("rbf", scaling="none").fit(X, y)).predict(X[:9] + 1, return_std=True)
+    monkeypatch.setattr(exact_regression, "widened", lambda at, structure, rows: at)
+    same, narrow = GPRegressor("rbf", scaling="none").fit(X, y).predict(X[:9] + 1, return_std=True)
+    lengthscale = wide.model_.covar_module.base_kernel.lengthscale.detach().numpy()[0]
+    ratio = np.sqrt(np.mean(1 / lengthscale**2)) * lengthscale
+    used = np.exp(-4 * np.log(np.maximum(ratio, 1)) ** 2).sum()
+    assert 1 < used < 4.5
+    np.testing.assert_allclose(same, mean, rtol=1e-9)
+    np.testing.assert_allclose(deviation**2, narrow**2 * 40 / (40 - used), rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "columns"), [(20, 5), (60, 8)])
+def test_intervals_of_few_rows_with_many_columns_cover(
+    rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over 40 tables, 87 % to 93 % of new targets are in 90 % intervals; fewer without the degrees of freedom."""
+
+    def inside() -> float:
+        parts = []
+        for seed in range(40):
+            r = np.random.default_rng(seed)
+            X = r.normal(size=(rows + 400, columns))
+            y = X @ r.normal(size=columns) + r.normal(size=rows + 400)
+            mean, deviation = GPRegressor(progress=False).fit(X[:rows], y[:rows]).predict(X[rows:], return_std=True)
+            parts.append((np.abs(y[rows:] - mean) < 1.6449 * deviation).mean())
+        return float(np.mean(parts))
+
+    assert 0.87 < (covered := inside()) < 0.93
+    monkeypatch.setattr(exact_regression, "widened", lambda at, structure, rows: at)
+    assert inside() < covered - 0.01
 
 
 def test_the_kernel_is_the_one_that_explains_the_rows() -> None:

@@ -10,11 +10,13 @@ from torch import Tensor
 
 from gplens.estimators.training.kernel_parameters import Hyperparameters, Structure
 from gplens.estimators.training.monitor import Watch
-from gplens.estimators.training.sites import Blocks, Bound, SiteTerms, Solution, posterior_of
+from gplens.estimators.training.sites import Bound, SiteTerms, Solution
 from gplens.estimators.weights import Weights
 
 BLOCK = 1000
 """Rows whose covariances with the inducing points are held in the cache of a core."""
+SOLVED, COLUMNS = 500, 256
+"""Rows, and columns of their products, that are taken at once where q(u) is computed."""
 
 
 @final
@@ -69,13 +71,29 @@ class CollapsedBound(Bound):
     @torch.no_grad()
     def solve(self, at: Hyperparameters, watch: Watch) -> Solution:
         """q(u) in closed form (6.4), with phi itself in place of products with k(Z,X), which lose digits."""
-        sites = self._sites(at)
-        _, h, P = posterior_of(Blocks(at, self.structure, self.X), sites)
-        return Solution(h, P, sites, float(self._value(at, h[0], P[0])) / len(self.y))
+        h, P = self._posterior(at)
+        return Solution(h[None], P[None], self._sites(at), float(self._value(at, h, P)) / len(self.y))
 
     @torch.no_grad()
     def slack(self, at: Hyperparameters) -> float:
-        return self.slack_of(at, posterior_of(Blocks(at, self.structure, self.X), self._sites(at))[2])
+        return self.slack_of(at, self._posterior(at)[1][None])
+
+    def _posterior(self, at: Hyperparameters) -> tuple[Float[Tensor, " m"], Float[Tensor, "m m"]]:
+        """h and P of (6.3), block by block: one triangular solve, and half of a product, for the n m^2 of all rows."""
+        assert at.Z is not None
+        assert at.mean is not None
+        assert at.log_noise is not None
+        L, root = at.cholesky(self.structure)[0], (self._w / at.log_noise.exp()).sqrt()
+        r, m = root * (self.y - at.mean), at.Z.shape[1]
+        h, P = r.new_zeros(m), torch.eye(m, dtype=r.dtype)
+        for X, rest, scale in zip(self.X.split(SOLVED), r.split(SOLVED), root.split(SOLVED), strict=True):
+            K = at.covariance(self.structure, at.Z[0], X[None])[0].mul_(scale)
+            phi = torch.linalg.solve_triangular(L, K, upper=False)
+            h += phi @ rest
+            for start in range(0, m, COLUMNS):
+                columns = slice(start, start + COLUMNS)
+                P[start:, columns] += phi[start:] @ phi[columns].mT
+        return h, P.tril() + P.tril(-1).mT
 
     @torch.no_grad()
     def slack_of(self, at: Hyperparameters, P: Float[Tensor, "1 m m"]) -> float:

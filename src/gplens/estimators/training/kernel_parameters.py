@@ -77,10 +77,13 @@ class Hyperparameters:
         r2 = squared_distances(X / lengthscale, Z / lengthscale)
         return self.log_outputscale.exp()[:, None, None] * profile(structure.kernel, r2, alpha)
 
-    def whitening(self, structure: Structure) -> Float[Tensor, "k m m"]:
-        """L^-1 with LL' = k(Z, Z) + jitter I."""
+    def cholesky(self, structure: Structure) -> Float[Tensor, "k m m"]:
+        """L with LL' = k(Z, Z) + jitter I."""
         assert self.Z is not None
         K = self.covariance(structure, self.Z, self.Z)
-        eye = torch.eye(K.shape[-1], dtype=K.dtype)
-        L = torch.linalg.cholesky(K + structure.jitter * eye)
-        return torch.linalg.solve_triangular(L, eye.expand_as(L), upper=False)
+        return torch.linalg.cholesky(K + structure.jitter * torch.eye(K.shape[-1], dtype=K.dtype))
+
+    def whitening(self, structure: Structure) -> Float[Tensor, "k m m"]:
+        """L^-1 with LL' = k(Z, Z) + jitter I."""
+        L = self.cholesky(structure)
+        return torch.linalg.solve_triangular(L, torch.eye(L.shape[-1], dtype=L.dtype).expand_as(L), upper=False)

@@ -13,25 +13,29 @@ def squared_distances(X: Float[Tensor, "k n d"], Z: Float[Tensor, "k m d"]) -> F
     return torch.baddbmm(norms, X, Z.mT, alpha=-2.0)
 
 
+def value_and_slope(r2: Float[Tensor, "*m n"], name: str) -> tuple[Float[Tensor, "*m n"], Float[Tensor, "*m n"]]:
+    """h(r^2) of a kernel without further parameters, with its slope, which share an exponential."""
+    r2 = r2.clamp_min(0.0)
+    if name == "rbf":
+        h = (-r2 / 2).exp_()
+        return h, -h / 2
+    if name == "matern32":
+        s = r2.mul_(3).sqrt_()
+        decay = (-s).exp_()
+        return s.add_(1).mul_(decay), decay.mul_(-1.5)
+    s = r2.mul_(5).sqrt_()
+    decay = (-s).exp_()
+    slope = (1 + s).mul_(decay).mul_(-5 / 6)
+    return s.square_().mul_(decay).div_(3).sub_(slope, alpha=6 / 5), slope
+
+
 @final
 class _Profile(torch.autograd.Function):
-    """h(r^2) of a kernel with its slope, which share an exponential."""
+    """h(r^2) of a kernel, whose slope is kept for its derivative."""
 
     @staticmethod
     def forward(ctx: Any, r2: Tensor, name: str) -> Tensor:
-        r2 = r2.clamp_min(0.0)
-        if name == "rbf":
-            h = (-r2 / 2).exp_()
-            slope = -h / 2
-        elif name == "matern32":
-            s = (3 * r2).sqrt_()
-            decay = (-s).exp()
-            h, slope = (1 + s) * decay, -1.5 * decay
-        else:
-            s = (5 * r2).sqrt_()
-            decay = (-s).exp()
-            slope = (1 + s).mul_(decay).mul_(-5 / 6)
-            h = s.square().div_(3).mul_(decay).sub_(slope, alpha=6 / 5)
+        h, slope = value_and_slope(r2, name)
         ctx.save_for_backward(slope)
         return h
 
