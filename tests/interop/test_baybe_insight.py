@@ -18,7 +18,7 @@ with warnings.catch_warnings():
         ModelNotTrainedError,
         NoMeasurementsError,
     )
-    from baybe.objectives import ParetoObjective, SingleTargetObjective
+    from baybe.objectives import DesirabilityObjective, ParetoObjective, SingleTargetObjective
     from baybe.parameters import (
         CategoricalParameter,
         CustomDiscreteParameter,
@@ -32,6 +32,7 @@ with warnings.catch_warnings():
     from baybe.targets import NumericalTarget
 
     from gplens.baybe import Insight
+    from gplens.baybe.surrogates import measured as best_of
 
 from frameworks_page import run
 
@@ -206,6 +207,20 @@ def test_several_targets_and_tasks() -> None:
         np.testing.assert_allclose(explanation.values.sum(1), mean - mean.mean(), rtol=1e-8, atol=1e-8 * np.ptp(mean))
     with pytest.raises(ValueError, match=naming("target_index")):
         insight.plot("bar", show=False)
+
+
+@pytest.mark.parametrize("scalarizer", ["MEAN", "GEOM_MEAN"])
+def test_the_best_measurement_is_a_complete_one(scalarizer: str) -> None:
+    """Of a partial measurement, which BayBE takes, nobody knows how good it is."""
+    ramps = [NumericalTarget.normalized_ramp(name, cutoffs=(0, 100)) for name in ("yield", "purity")]
+    objective = DesirabilityObjective(ramps, scalarizer=scalarizer)
+    space = SearchSpace.from_product([NumericalContinuousParameter("pressure", (1, 5))])
+    table = pandas.DataFrame({"pressure": [1.0, 2.0, 3.0], "yield": [20.0, 60.0, 50.0], "purity": [30.0, 50.0, np.nan]})
+    _, best = best_of(space, objective, table, use_comp_rep=False)
+    assert best is not None
+    assert best["pressure"] == 2.0
+    _, best = best_of(space, objective, table.iloc[2:], use_comp_rep=False)
+    assert best is None
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ class Insight:
     acquisition: Callable[[], Any] | None = None
     """Makes the recommender's acquisition function of BoTorch; None for an insight of a surrogate alone."""
     incumbent: pandas.Series | None = None
-    """The best measurement, in the explained representation; None if there are several targets."""
+    """The best complete measurement, in the explained representation; None if there is none, or several targets."""
 
     @classmethod
     def from_campaign(cls, campaign: Campaign, *, use_comp_rep: bool = False) -> "Insight":
@@ -164,7 +164,10 @@ class Insight:
                 "function; use Insight.from_campaign or Insight.from_recommender."
             )
         if baseline is None and self.incumbent is None:
-            raise ValueError("expected baseline= for several targets, got None; pass an experiment.")
+            raise ValueError(
+                "expected baseline= for several targets, or where no measurement is complete, got None; pass an "
+                "experiment."
+            )
         explanation = explain(
             replace(read(self.acquisition()), encoder=self.tables),
             rows_of(candidates, self.background_data),

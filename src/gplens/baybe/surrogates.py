@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas
 import torch
 from baybe.exceptions import IncompatibleSurrogateError
@@ -57,13 +58,15 @@ def predicted(
 def measured(
     searchspace: SearchSpace, objective: Objective | None, measurements: pandas.DataFrame, *, use_comp_rep: bool
 ) -> tuple[pandas.DataFrame, pandas.Series | None]:
-    """The measured experiments, and the best one by the objective; None for several targets."""
+    """The measured experiments, and the best one by the objective; None for several targets, or if none is complete."""
     data: Any = measurements[[parameter.name for parameter in searchspace.parameters]]
     data = searchspace.transform(data) if use_comp_rep else data
     if objective is None or objective.is_multi_output:
         return data, None
-    desirability = objective.transform(measurements, allow_extra=True)
-    return data, data.iloc[int(desirability.iloc[:, 0].to_numpy().argmax())]
+    desirability = objective.transform(measurements, allow_extra=True).iloc[:, 0].to_numpy(dtype=float)
+    if np.isnan(desirability).all():
+        return data, None
+    return data, data.iloc[int(np.nanargmax(desirability))]  # partial measurements have none
 
 
 def rows_of(data: pandas.DataFrame | None, background: pandas.DataFrame) -> pandas.DataFrame:
