@@ -233,12 +233,11 @@ class RadialMarginals(Marginals):
             W.view(c * b, -1, n).baddbmm_(U.flatten(0, 1), self.fitted.by_slope.flatten(0, 1))
             moment.addcmul_(U, (t * self.fitted.sums)[:, :, None])
         at_baseline, moved = W.sum(3).neg_().permute(1, 2, 0), moment.sum(3).neg_().permute(1, 2, 0)
-        moved_form = Form(
-            shared=((W.permute(1, 2, 0, 3).flatten(2), them.R.mT),), by_row=((moved, them.rho, self.line.d),)
-        )
+        W = W.permute(1, 2, 0, 3).flatten(2)
+        form = Form(shared=((W, them.R.mT),), by_row=((moved, them.rho, self.line.d),))
         if self.u.shape[0] == 1:
-            return moved_form + Form(shared=((at_baseline, them.rho * self.u),))
-        return moved_form + Form(by_row=((at_baseline, them.rho, self.u),))
+            return form + Form(shared=((at_baseline, them.rho * self.u),))
+        return form + Form(by_row=((at_baseline, them.rho, self.u),))
 
 
 def _part(tensor: Float[Tensor, "*whole"], part: Part) -> Float[Tensor, "*part"]:
