@@ -20,7 +20,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.re
 FOLDERS = ("tests", "scripts", "benchmarks", "examples", "src", "docs")
 OF_THE_EXAMPLES = ("normalised_dot", "NormalisedDot", "tinyhost", "cube", "Cube")
 """Names of the kernel, link and host that CONTRIBUTING adds as examples."""
-BUILT = ("docs/_build", "auto_examples")
+WRITTEN = ("docs/_build", "auto_examples")
 """What `make docs` writes."""
 
 
@@ -31,7 +31,7 @@ def prose(page: Path) -> str:
 @every_page
 def test_files_that_are_named_exist(page: Path) -> None:
     for path in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", prose(page)):
-        if not any(name in path for name in (*OF_THE_EXAMPLES, *BUILT)):
+        if not any(name in path for name in (*OF_THE_EXAMPLES, *WRITTEN)):
             assert (ROOT / path).exists(), path
     for name in re.findall(r"`(test_\w+\.py)`", prose(page)):
         assert list((ROOT / "tests").rglob(name)), name

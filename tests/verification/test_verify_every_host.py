@@ -9,6 +9,7 @@ import pytest
 
 import gplens
 from conformance.hosts import HostCase, fitted
+from gplens.verification.host import MAKERS
 
 pytestmark = [
     pytest.mark.slow,
@@ -39,6 +40,10 @@ def test_no_check_fails(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
         made = [check for check in verification.checks if check.passed is not None]
         assert len(made) >= 4, f"{case.name}\n{verification}"
         assert all(check.reason for check in verification.checks if check not in made), f"{case.name}\n{verification}"
+
+
+def test_every_library_that_can_be_asked_is_listed() -> None:
+    assert set(ZOOS) == set(MAKERS)
 
 
 def _row(baseline: Any) -> Any:
