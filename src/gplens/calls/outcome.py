@@ -139,8 +139,8 @@ class Results:
             if support:
                 trust = _support(posed, work, at, finished(answer))
             elif support is None and live.reading.acquisition is None:
-                known = live.compared_at if posed.question.process is live.reading.process else None
-                places = _support_at_places(posed.question, *at, known)
+                at_compared = live.compared_at if posed.question.process is live.reading.process else None
+                places = _support_at_places(posed.question, *at, at_compared)
                 if places is not None and bool((places < LOW).any()):
                     warn_of_low_support(places)
             if posed.channels and answer.interrupt is None:
@@ -179,12 +179,12 @@ def _support(posed: Posed, work: Work, at: Points, attribution: Attribution) -> 
 
 
 def _support_at_places(
-    question: Question, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], known: Marginals | None
+    question: Question, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], marginals: Marginals | None
 ) -> Float[Tensor, "k 3"] | None:
     """The support at the baseline, the middle and the input of some paths, averaged over the baselines of each input.
 
-    Paths keep the categories of their inputs. None if the prior is not known. `known` are the marginals of a single
-    path at its input, baseline and middle.
+    Paths keep the categories of their inputs. None if the prior is not known. `marginals` are those
+    of a single path at its input, baseline and middle, if they are known.
     """
     if question.switches is not None:
         baselines = question.switches.held(baselines, x[:, None])
@@ -193,7 +193,7 @@ def _support_at_places(
     starts, ends = (baselines if len(baselines) == 1 else baselines[rows])[:, members], x[rows][:, None]
     places = torch.stack(torch.broadcast_tensors(ends, starts, (starts + ends) / 2))
     one_path = len(x) == baselines.shape[1] == 1
-    support = question.process.support_along(Line.at(places.flatten(0, 2)), known if one_path else None)
+    support = question.process.support_along(Line.at(places.flatten(0, 2)), marginals if one_path else None)
     return None if support is None else support.amin((1, 2)).unflatten(0, places.shape[:3]).mean(2).T[:, [1, 2, 0]]
 
 
