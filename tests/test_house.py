@@ -223,6 +223,23 @@ def test_errors_say_what_was_expected(pattern: str) -> None:
     assert not (places := matches(pattern)), "\n".join(places)
 
 
+VAGUE = {"own", "found", "one", "sure", "seen", "known"}
+"""Names that say nothing of what they hold."""
+KNOWN = "paths/gradient.py"
+"""Its `known` are the lengths and kinks of paths, if they are known."""
+
+
+def test_names_say_what_they_hold() -> None:
+    vague: list[str] = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            name = node.id if stored and isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
+            if name in VAGUE and not (name == "known" and str(path.relative_to(SOURCE)) == KNOWN):
+                vague.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', '?')}: {name}")
+    assert not vague, "\n".join(vague)
+
+
 @pytest.mark.parametrize("pattern", [r"object\.__setattr__", r"vars\([^)]*\)\[", r"\._version\b"])
 def test_nothing_is_remembered_behind_the_readers_back(pattern: str) -> None:
     """No writing into frozen objects, and no caches that watch the version of a tensor."""

@@ -70,10 +70,10 @@ def zone_of(texts: Iterable[str], layout: str) -> str | None:
     """The time zone that the texts name; None if none of them does."""
     if layout in TIMES:
         return None
-    found = {match["offset"] for text in texts if (match := LAYOUTS[layout].fullmatch(text)) is not None}
-    if found == {None}:
+    offsets = {match["offset"] for text in texts if (match := LAYOUTS[layout].fullmatch(text)) is not None}
+    if offsets == {None}:
         return None
-    return UTC if {str(offset).strip() for offset in found} <= {"Z", "UTC"} else OFFSETS
+    return UTC if {str(offset).strip() for offset in offsets} <= {"Z", "UTC"} else OFFSETS
 
 
 def family_of(texts: Iterable[str], layout: str) -> str:

@@ -108,10 +108,12 @@ def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors
     if array.ndim != 2:
         hint = "; for one input, write X[None]; for one row of a frame, frame.iloc[[0]]." if array.ndim == 1 else "."
         raise ValueError(f"expected {what} of shape (rows, features), got {tuple(array.shape)}{hint}")
-    known = labels or names or tuple(f"x{k}" for k in range(array.shape[1]))
-    if len(known) != array.shape[1]:
-        raise ValueError(f"expected {what} with {len(known)} columns, {list(known)}, got {array.shape[1]} columns.")
-    columns = tuple(_column(array[:, k], name) for k, name in enumerate(known))
+    column_names = labels or names or tuple(f"x{k}" for k in range(array.shape[1]))
+    if len(column_names) != array.shape[1]:
+        raise ValueError(
+            f"expected {what} with {len(column_names)} columns, {list(column_names)}, got {array.shape[1]}."
+        )
+    columns = tuple(_column(array[:, k], name) for k, name in enumerate(column_names))
     return RawTable(columns, labels, len(array), vector)
 
 

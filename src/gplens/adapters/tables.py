@@ -27,13 +27,13 @@ class Table:
     row_names: tuple[int | str, ...] | None = None
     """The index of a pandas frame; None if it just counts the rows."""
 
-    def feature_names(self, given: Any, own: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    def feature_names(self, given: Any, encoded: tuple[str, ...] | None = None) -> tuple[str, ...]:
         """The given names, the names of encoded columns, the names of the frame, or x0, x1, ..."""
-        d = self.values.shape[1] if own is None else len(own)
-        if given is None and not (own or self.names):
+        d = self.values.shape[1] if encoded is None else len(encoded)
+        if given is None and not (encoded or self.names):
             return tuple([f"x{i}" for i in range(d)])
         if given is None:
-            names: list[Any] = list(own or self.names or ())
+            names: list[Any] = list(encoded or self.names or ())
         else:
             names = list(given) if isinstance(given, Iterable) else [given]
         texts = all(isinstance(name, str) for name in names)

@@ -50,10 +50,10 @@ class Arms:
         if given is None:
             return Sample(self.observed_frame()), f"the average over the {len(self.observed)} arms with data"
         if isinstance(given, str):
-            known = {**self.observed, **self.explained}
-            if given not in known:
-                raise ValueError(f"expected the name of an arm with data, one of {sorted(known)}, got {given!r}.")
-            return known[given], f"arm {given}"
+            arms = {**self.observed, **self.explained}
+            if given not in arms:
+                raise ValueError(f"expected the name of an arm with data, one of {sorted(arms)}, got {given!r}.")
+            return arms[given], f"arm {given}"
         if isinstance(given, Baseline):
             return given, repr(given)
         return dict(given), "the given parameters"

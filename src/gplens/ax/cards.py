@@ -46,7 +46,7 @@ def arm_cards(
     """A card for a single arm, a group of cards for several."""
     if explanation.converged is not None and not bool(explanation.converged.all()):
         subtitle += f" NOT CONVERGED: the bars miss the difference by up to {float(explanation.gap.abs().max()):.2g}."
-    cards = [waterfall_card(name, own, subtitle, explanation[i], what) for i, own in enumerate(titles)]
+    cards = [waterfall_card(name, arm_title, subtitle, explanation[i], what) for i, arm_title in enumerate(titles)]
     return cards[0] if len(cards) == 1 else AnalysisCardGroup(name=name, title=title, subtitle=subtitle, children=cards)
 
 
@@ -75,8 +75,8 @@ def waterfall_card(name: str, title: str, subtitle: str, explanation: Explanatio
 def _bars(table: pandas.DataFrame, start: float) -> graph_objects.Figure:
     """Bars below each other, each beginning where the previous one ends, with intervals."""
     begins = start + table.attribution.cumsum().shift(fill_value=0.0)
-    known = bool(table["std"].notna().any())
-    spread = {"type": "data", "array": (INTERVAL * table["std"]).tolist()} if known else None
+    has_std = bool(table["std"].notna().any())
+    spread = {"type": "data", "array": (INTERVAL * table["std"]).tolist()} if has_std else None
     colours = [COLOR_FOR_INCREASES if value >= 0 else COLOR_FOR_DECREASES for value in table.attribution]
     bars = graph_objects.Bar(
         x=table.attribution.tolist(),

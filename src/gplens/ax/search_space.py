@@ -29,13 +29,13 @@ def design_tables(adapter: TorchAdapter, arm: dict[str, Any]) -> DesignTables:
         return encoded(adapter, [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")])
 
     def parameter(name: str) -> Parameter:
-        own = tuple(i for i, column in enumerate(inputs) if column.partition(OH_PARAM_INFIX)[0] == name)
-        number = _number(adapter, space[name]) if len(own) == 1 else None
+        places = tuple(i for i, column in enumerate(inputs) if column.partition(OH_PARAM_INFIX)[0] == name)
+        number = _number(adapter, space[name]) if len(places) == 1 else None
         if number is not None:
-            return Parameter(name, own, number)
+            return Parameter(name, places, number)
         values = _values(space[name])
-        rows = encoded(adapter, [{**arm, name: value} for value in values])[:, list(own)].tolist()
-        return Parameter(name, own, levels={tuple(row): str(value) for row, value in zip(rows, values, strict=True)})
+        rows = encoded(adapter, [{**arm, name: value} for value in values])[:, list(places)].tolist()
+        return Parameter(name, places, levels={tuple(row): str(value) for row, value in zip(rows, values, strict=True)})
 
     parameters = tuple(parameter(name) for name in space)
     straight = all(column.number in (unchanged, None) for column in parameters)

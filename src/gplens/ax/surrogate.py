@@ -40,7 +40,7 @@ def units(adapter: TorchAdapter, metric: str, arm: dict[str, Any]) -> tuple[floa
     features = [ObservationFeatures(parameters=deepcopy(arm))]
     for transform in adapter.transforms.values():
         features = transform.transform_observation_features(features)
-    observations = [Observation(features=deepcopy(features[0]), data=one) for one in data]
+    observations = [Observation(features=deepcopy(features[0]), data=values) for values in data]
     for transform in reversed(list(adapter.transforms.values())):
         observations = transform.untransform_observations(observations)
     y0, y1, y2 = (float(observation.data.means[column]) for observation in observations)

@@ -100,17 +100,17 @@ def _of(outputs: Sequence[Any], j: int) -> str:
 
 def _chosen(path: Path, table: pyarrow.Table, column: str, row: int | None, rows: int | None) -> list[int]:
     """The numbers of the rows that were explained, or of the one that is asked for."""
-    known = np.flatnonzero(np.asarray(table[column].is_valid()))
+    explained = np.flatnonzero(np.asarray(table[column].is_valid()))
     if row is not None:
         if row >= table.num_rows:
             raise ValueError(f"expected a row from 0 to {table.num_rows - 1}, got --row {row}.")
-        if row not in known:
+        if row not in explained:
             raise ValueError(f"row {row} could not be explained: {table['error'][row].as_py()}")
         return [row]
-    if not len(known):
+    if not len(explained):
         raise ValueError(f"expected {path} with at least one row that was explained, got none.")
-    step = 1 if rows is None else max(len(known) // rows, 1)
-    return known[::step][:rows].tolist()
+    step = 1 if rows is None else max(len(explained) // rows, 1)
+    return explained[::step][:rows].tolist()
 
 
 def _numbers(table: pyarrow.Table, prefix: str, outputs: Sequence[Any], features: Sequence[str]) -> Tensor | None:

@@ -31,9 +31,9 @@ def reasons(plan: ColumnPlan, rows: pyarrow.Table) -> list[str | None]:
 def _problems(column: Any, entries: Entries) -> Iterator[tuple[int, str]]:
     """Rows of a column without inputs, each with the reason."""
     if isinstance(column, CategoryColumn):
-        known = set(column.categories)
+        categories = set(column.categories)
         for row, label in enumerate(labels_of(entries.as_family(column.family))):
-            if label not in known:
+            if label not in categories:
                 got = "a missing entry" if label is None else repr(label)
                 yield row, f"{got} is not a category of the training table"
     elif isinstance(column, ScalarColumn):

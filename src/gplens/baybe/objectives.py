@@ -35,8 +35,8 @@ def with_known_objective(acquisition: Any, objective: Objective | None) -> Any:
     points = models[0].train_inputs[0][:2, None]
     with torch.no_grad():
         values = acquisition(points)  # which draws the samples, if they were not drawn before
-        known = copy(acquisition)
-        known._modules = dict(acquisition._modules)  # the copy of a module shares this dictionary with it
-        known.objective = AffineObjective(transform.weights.to(torch.float64), float(transform.offset))
-        difference = (values - known(points)).abs().max()
-    return known if bool(difference <= SAME * values.abs().max()) else acquisition
+        affine = copy(acquisition)
+        affine._modules = dict(acquisition._modules)  # the copy of a module shares this dictionary with it
+        affine.objective = AffineObjective(transform.weights.to(torch.float64), float(transform.offset))
+        difference = (values - affine(points)).abs().max()
+    return affine if bool(difference <= SAME * values.abs().max()) else acquisition

@@ -31,6 +31,6 @@ def _parameter(parameter: BaybeParameter, searchspace: SearchSpace) -> Parameter
     encodings = parameter.comp_df[columns].astype(float)  # pyright: ignore[reportAttributeAccessIssue]
     levels: dict[tuple[float, ...], str] = {}
     for label, encoding in zip(encodings.index, encodings.to_numpy().tolist(), strict=True):
-        known = levels.get(tuple(encoding))
-        levels[tuple(encoding)] = str(label) if known is None else f"{known} or {label}"
+        names = levels.get(tuple(encoding))
+        levels[tuple(encoding)] = str(label) if names is None else f"{names} or {label}"
     return Parameter(parameter.name, inputs, levels=levels)

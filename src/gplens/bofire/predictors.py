@@ -58,13 +58,13 @@ class FittedStrategy:
         row = experiments[list(names)].iloc[[0]]
 
         def parameter(key: str) -> Parameter:
-            feature, own = self.inputs.get_by_key(key), tuple(columns[key])
+            feature, places = self.inputs.get_by_key(key), tuple(columns[key])
             if not isinstance(feature, CategoricalInput):
-                return Parameter(key, own, unchanged)
+                return Parameter(key, places, unchanged)
             rows = pandas.concat([row] * len(feature.categories), ignore_index=True)
-            encodings = self._encoded(rows.assign(**{key: list(feature.categories)}))[:, list(own)].tolist()
+            encodings = self._encoded(rows.assign(**{key: list(feature.categories)}))[:, list(places)].tolist()
             pairs = zip(encodings, feature.categories, strict=True)
-            return Parameter(key, own, levels={tuple(encoding): str(category) for encoding, category in pairs})
+            return Parameter(key, places, levels={tuple(encoding): str(category) for encoding, category in pairs})
 
         encoded_names = tuple(self.inputs.transform(row, self.specs).columns)
         return DesignTables(tuple(map(parameter, names)), encoded_names, self._encoded)

@@ -47,8 +47,8 @@ def explain(
     fitted = FittedStrategy.of(predictor, experiments)
     tables = fitted.tables(experiments)
     if baseline is None:
-        known = getattr(predictor, "experiments", None)
-        baseline = Sample((experiments if known is None else known)[list(tables.names)])
+        rows = getattr(predictor, "experiments", None)
+        baseline = Sample((experiments if rows is None else rows)[list(tables.names)])
     explanations = {}
     for output in predictor.outputs.get_keys(ContinuousOutput):
         explanation = explain_model(

@@ -140,8 +140,8 @@ class Results:
             if support:
                 trust = _support(posed, work, at, finished(answer))
             elif support is None and live.reading.acquisition is None:
-                known = live.compared_at if posed.question.process is live.reading.process else None
-                places = support_at_places(posed.question, *at, known)
+                at_compared = live.compared_at if posed.question.process is live.reading.process else None
+                places = support_at_places(posed.question, *at, at_compared)
                 if places is not None and bool((places < LOW).any()):
                     warn_of_low_support(places)
             if posed.channels and answer.interrupt is None:
@@ -180,11 +180,11 @@ def _support(posed: Posed, work: Work, at: Points, attribution: Attribution) -> 
 
 
 def support_at_places(
-    question: Question, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], known: Marginals | None
+    question: Question, x: Float[Tensor, "b d"], baselines: Float[Tensor, "#b s d"], marginals: Marginals | None
 ) -> Float[Tensor, "k 3"] | None:
     """The support at the baseline, the middle and the input of some paths, averaged over the baselines of each input.
 
-    Paths keep the categories of their inputs. None if the prior is not known. `known` are the marginals at some inputs,
+    Paths keep the categories of their inputs. None if the prior is not known. `marginals` are those at some inputs,
     at the baseline if there is a single one, and half-way to these inputs.
     """
     if question.switches is not None:
@@ -192,20 +192,20 @@ def support_at_places(
     s = min(baselines.shape[1], PATHS)
     rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
     starts, ends = (baselines if len(baselines) == 1 else baselines[rows])[:, members], x[rows][:, None]
-    if known is not None and len(x) > 1 and len(baselines) == baselines.shape[1] == 1:
-        return _support_from_shared_baseline(question.process, ends[:, 0], starts[0], known)
+    if marginals is not None and len(x) > 1 and len(baselines) == baselines.shape[1] == 1:
+        return _support_from_shared_baseline(question.process, ends[:, 0], starts[0], marginals)
     places = torch.stack(torch.broadcast_tensors(ends, starts, (starts + ends) / 2))
     one_path = len(x) == baselines.shape[1] == 1
-    support = question.process.support_along(Line.at(places.flatten(0, 2)), known if one_path else None)
+    support = question.process.support_along(Line.at(places.flatten(0, 2)), marginals if one_path else None)
     return None if support is None else support.amin((1, 2)).unflatten(0, places.shape[:3]).mean(2).T[:, [1, 2, 0]]
 
 
 def _support_from_shared_baseline(
-    process: Process, x: Float[Tensor, "k d"], x0: Float[Tensor, "1 d"], known: Marginals
+    process: Process, x: Float[Tensor, "k d"], x0: Float[Tensor, "1 d"], marginals: Marginals
 ) -> Float[Tensor, "k 3"] | None:
     """The same for paths from one baseline, where the marginals are known."""
-    middle = slice(len(known.v) // 2, len(known.v) // 2 + 1)  # between as many inputs and points half-way
-    start = process.support_along(Line.at(x0), NodeValues(known.m[middle], known.v[middle]))
+    middle = slice(len(marginals.v) // 2, len(marginals.v) // 2 + 1)  # between as many inputs and points half-way
+    start = process.support_along(Line.at(x0), NodeValues(marginals.m[middle], marginals.v[middle]))
     rest = process.support_along(Line.at(torch.cat([(x + x0) / 2, x])))
     if start is None or rest is None:
         return None

@@ -136,7 +136,7 @@ def _explained(
     if kind == "path" and estimator.encoder is not None:
         reading, explanation = explain_inputs(estimator, table, relative_to, target_of(target), wanted)
         return explanation, reading
-    request = _request(kind, one=row is not None) if uncertainty and kind != "uncertainty" else None
+    request = _request(kind, single_row=row is not None) if uncertainty and kind != "uncertainty" else None
     explanation = estimator.explain(
         table, baseline=relative_to, target=target_of(target), outputs=wanted, uncertainty=request
     )
@@ -156,12 +156,12 @@ def check_picture(path: Path, *, overwrite: bool) -> None:
         )
 
 
-def _request(kind: str, *, one: bool) -> Any:
+def _request(kind: str, *, single_row: bool) -> Any:
     import gplens
 
-    if kind == "bar" or (kind == "auto" and not one):
+    if kind == "bar" or (kind == "auto" and not single_row):
         return gplens.Full()  # bars are means over rows
-    return gplens.Samples(1000, seed=0, joint=True) if one else gplens.Diagonal()
+    return gplens.Samples(1000, seed=0, joint=True) if single_row else gplens.Diagonal()
 
 
 def _drawn(

@@ -41,8 +41,8 @@ def with_dispersion(fit: Fit, design: Design, X: Float[Tensor, "n d"], y: Float[
         f: Any = fit.model(X[rows])
         m, v = f.mean, f.variance
     if not len(held):
-        m, v, known = _without_own_site(fit.likelihood, counts, m, v, w)
-        m, v, counts, w = m[known], v[known], counts[known], None if w is None else w[known]
+        m, v, usable = _without_own_site(fit.likelihood, counts, m, v, w)
+        m, v, counts, w = m[usable], v[usable], counts[usable], None if w is None else w[usable]
     if len(counts):
         size, gain = _size(counts, m, v, w)
     else:  # every row stands alone

@@ -47,8 +47,8 @@ def live_model(process: Process, response: Expectation, likelihood: Likelihood |
 def _unscaled(process: Process) -> tuple[Process, Float[Tensor, " d"], Float[Tensor, " d"]]:
     """The process of the scaled inputs x rate + shift, with rate and shift."""
     if not isinstance(process, Transformed):
-        one = torch.ones(process.features, dtype=torch.float64)
-        return process, one, torch.zeros_like(one)
+        rate = torch.ones(process.features, dtype=torch.float64)
+        return process, rate, torch.zeros_like(rate)
     W, offset = process.W, process.offset
     if W.shape[0] != W.shape[1] or not torch.equal(W, torch.diag(W.diagonal())):
         raise NotLiveError("its inputs are mixed or selected before the kernel sees them")

@@ -126,8 +126,8 @@ def _over_baselines(
     x0, x = baselines.expand(b, -1, -1).reshape(b * s, d), x.repeat_interleave(s, 0)
 
     def integrate(paths: Int[Tensor, " k"] | slice, tolerance: float) -> Attribution:
-        known = None if targets is None else (targets[0][paths], targets[1][paths])
-        return _integrated(replace(question, tolerance=tolerance), rule, x[paths], x0[paths], scratch, known)
+        ends = None if targets is None else (targets[0][paths], targets[1][paths])
+        return _integrated(replace(question, tolerance=tolerance), rule, x[paths], x0[paths], scratch, ends)
 
     return averaged(integrate, s, background, question.tolerance, refine=rule.adaptive)
 

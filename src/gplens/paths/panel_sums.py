@@ -55,9 +55,9 @@ def joined_sums(blocks: list[PanelSums]) -> PanelSums:
     """Join several sets of panels."""
 
     def joined(parts: "list[Tensor | None]") -> Tensor | None:
-        known = [part for part in parts if part is not None]
+        present = [part for part in parts if part is not None]
         like = [block.values if part is None else part for block, part in zip(blocks, parts, strict=True)]
-        if not known:
+        if not present:
             return None
         return torch.cat([torch.zeros_like(p) if part is None else part for p, part in zip(like, parts, strict=True)])
 

@@ -30,8 +30,8 @@ def distance_to_data(process: Process, X: Float[Tensor, "b d"]) -> Float[Tensor,
         return distance_to_data(process.base, X)
     if isinstance(process, Stack):
         parts = [distance_to_data(part, X) for part in process.parts]
-        known = [part for part in parts if part is not None]
-        return torch.stack(known).amax(0) if len(known) == len(parts) else None
+        distances = [part for part in parts if part is not None]
+        return torch.stack(distances).amax(0) if len(distances) == len(parts) else None
     return None
 
 

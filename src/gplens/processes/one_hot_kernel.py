@@ -27,10 +27,10 @@ def _rewritten(kernel: Kernel, columns: list[int], layout: OneHotLayout) -> Kern
         return None if inner is None else Scale(inner, kernel.variance)
     if isinstance(kernel, Sum | Product):
         parts = [_rewritten(part, columns, layout) for part in kernel.kernels]
-        known = tuple(part for part in parts if part is not None)
-        if len(known) < len(parts) or (isinstance(kernel, Product) and _overlap(kernel.kernels, columns, layout)):
+        rewritten = tuple(part for part in parts if part is not None)
+        if len(rewritten) < len(parts) or (isinstance(kernel, Product) and _overlap(kernel.kernels, columns, layout)):
             return None
-        return Product(known) if isinstance(kernel, Product) else Sum(known)
+        return Product(rewritten) if isinstance(kernel, Product) else Sum(rewritten)
     if isinstance(kernel, Discrete):
         return _factorised(kernel, columns, layout)
     if any(column in layout.levels for column in columns):

@@ -57,10 +57,10 @@ def _support(process: Process) -> list[Float[Tensor, "n d"]] | None:
     if isinstance(process, Transformed):
         inner = _support(process.base)
         pairs = [_only(process.map, j) for (j,) in category_blocks(process)]
-        known = dict(pair for pair in pairs if pair is not None)
-        if inner is None or len(known) < len(pairs):
+        columns = dict(pair for pair in pairs if pair is not None)
+        if inner is None or len(columns) < len(pairs):
             return None
-        return [_raw(Z, process, known) for Z in inner]
+        return [_raw(Z, process, columns) for Z in inner]
     return None
 
 
@@ -88,19 +88,19 @@ def _encoded(process: Process, layout: OneHotLayout) -> Process | None:
         return None if base is None else Mix(base, process.weights, process.jitter)
     if isinstance(process, Stack):
         parts = [_encoded(part, layout) for part in process.parts]
-        known = tuple(part for part in parts if part is not None)
-        return Stack(known) if len(known) == len(parts) else None
+        encoded = tuple(part for part in parts if part is not None)
+        return Stack(encoded) if len(encoded) == len(parts) else None
     return _transformed(process, layout) if isinstance(process, Transformed) else None
 
 
 def _posterior(posterior: Posterior, layout: OneHotLayout) -> Posterior | None:
     kernel = one_hot_kernel(posterior.kernel, layout)
     means = [_mean(mean, layout) for mean in posterior.means]
-    known = [mean for mean in means if mean is not None]
-    if kernel is None or len(known) < len(means):
+    encoded = [mean for mean in means if mean is not None]
+    if kernel is None or len(encoded) < len(means):
         return None
     Z = layout.encode(posterior.Z)
-    return Posterior(kernel, Z, posterior.beta, posterior.A, known, jitter=posterior.jitter)
+    return Posterior(kernel, Z, posterior.beta, posterior.A, encoded, jitter=posterior.jitter)
 
 
 def _mean(mean: Mean, layout: OneHotLayout) -> Mean | None:

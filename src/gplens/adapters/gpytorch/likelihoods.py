@@ -162,8 +162,8 @@ def _exceeds(given: Given, latent: Float[Tensor, " k"], t: float) -> ExpectedLin
 
 def _check_marginal(likelihood: Any, link: Link, m: Float[Tensor, " k"], v: Float[Tensor, " k"]) -> None:
     """Refuse a likelihood whose own marginal() does not have the mean E g(f)."""
-    known = MARGINALS.get(getattr(likelihood.marginal, "__func__", None))
-    if known is not None and isinstance(link, known) and type(likelihood).__call__ is CALL:
+    kind = MARGINALS.get(getattr(likelihood.marginal, "__func__", None))
+    if kind is not None and isinstance(link, kind) and type(likelihood).__call__ is CALL:
         return
     with undisturbed(likelihood), torch.no_grad():
         x, variance = (tensor.to(reference(likelihood)) for tensor in (m, v))

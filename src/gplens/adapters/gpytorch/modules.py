@@ -73,17 +73,17 @@ def reachable_modules(module: Module) -> list[Module]:
     """The module and all modules in its attributes, including plain lists, tuples and dictionaries."""
     visited: dict[int, Any] = {}
     modules: list[Module] = []
-    found: list[Any] = [module]
-    for value in found:  # which grows
+    reached: list[Any] = [module]
+    for value in reached:  # which grows
         kind: Any = type(value)
         if kind in LEAVES or (kind in COLLECTIONS and not value) or (key := id(value)) in visited:
             continue
         visited[key] = value
         if kind in COLLECTIONS:
-            found += value.values() if kind in (dict, OrderedDict) else value
+            reached += value.values() if kind in (dict, OrderedDict) else value
         elif isinstance(value, Module):
             modules.append(value)
-            found += value.__dict__.values()
+            reached += value.__dict__.values()
     return modules
 
 

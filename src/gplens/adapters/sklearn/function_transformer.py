@@ -64,8 +64,8 @@ def _(step: FunctionTransformer, features: int) -> StepPlan:
     if step.func is None:
         return StepPlan.smooth(AffineMap.columns(features))
     function, names = _bound(step.func, step.kw_args), getattr(step, "feature_names_in_", None)
-    if not step.kw_args and (known := elementwise(step.func, features)) is not None:
-        return StepPlan.smooth(known)
+    if not step.kw_args and (formula := elementwise(step.func, features)) is not None:
+        return StepPlan.smooth(formula)
     if isinstance(step.func, np.ufunc):
         return StepPlan.of_encoder(features, range(features), step, numeric=True)
     smooth = by_complex_step(function, features, None if names is None else [str(name) for name in names])

@@ -147,12 +147,12 @@ def _(transformer: FunctionTransformer, outputs: int) -> SmoothMap:
     function = transformer.inverse_func
     if function is None:
         return SmoothMap.columns(outputs)
-    known = None if transformer.inv_kw_args else elementwise(function, outputs)
-    single = by_complex_step(lambda x: function(x, **(transformer.inv_kw_args or {})), 1) if known is None else None
-    if known is None and single is None:
+    formula = None if transformer.inv_kw_args else elementwise(function, outputs)
+    single = by_complex_step(lambda x: function(x, **(transformer.inv_kw_args or {})), 1) if formula is None else None
+    if formula is None and single is None:
         return inverse_of.dispatch(object)(transformer, outputs)
-    if known is not None:
-        return known
+    if formula is not None:
+        return formula
     assert single is not None
     return SmoothMap.side_by_side(outputs, outputs, [((k,), (k,), single) for k in range(outputs)])
 
