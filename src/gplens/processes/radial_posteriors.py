@@ -70,8 +70,11 @@ class RadialPosteriors:
         if norm2.numel() and float(norm2.max()) > FAR**2:
             return None
 
-        variance, mean, jitter = torch.tensor([_numbers(one) for one in posteriors], dtype=torch.float64).T
-        beta, quadratics = torch.cat([one.beta for one in posteriors]), tuple(one.A for one in posteriors)
+        variance, mean, jitter = torch.tensor([_numbers(posterior) for posterior in posteriors], dtype=torch.float64).T
+        beta, quadratics = (
+            torch.cat([posterior.beta for posterior in posteriors]),
+            tuple(posterior.A for posterior in posteriors),
+        )
         support = centre, rho, R.flatten(0, 1).mT.contiguous(), norm2
         return RadialPosteriors(first, *support, variance, beta, mean, jitter, quadratics)
 
