@@ -71,10 +71,7 @@ class RadialPosteriors:
             return None
 
         variance, mean, jitter = torch.tensor([_numbers(posterior) for posterior in posteriors], dtype=torch.float64).T
-        beta, quadratics = (
-            torch.cat([posterior.beta for posterior in posteriors]),
-            tuple(posterior.A for posterior in posteriors),
-        )
+        beta, quadratics = torch.cat([p.beta for p in posteriors]), tuple(p.A for p in posteriors)
         support = centre, rho, R.flatten(0, 1).mT.contiguous(), norm2
         return RadialPosteriors(first, *support, variance, beta, mean, jitter, quadratics)
 
