@@ -198,5 +198,5 @@ def _support_at_places(
 
 
 def _spaced(count: int, most: int) -> Tensor:
-    """Evenly spaced positions."""
+    """At most so many evenly spaced positions among `count`."""
     return torch.linspace(0, count - 1, min(count, most)).long()
