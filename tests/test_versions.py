@@ -111,5 +111,5 @@ def test_adapters_know_the_versions_that_can_be_installed(root: str) -> None:
 def test_a_version_is_compared_number_by_number(installed: str, tested: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "version", lambda package: installed)
     cause = AttributeError("a private attribute")
-    host = hosts.Host("an.adapter", "a-library", (1, 15, 1), (1, 16))
+    host = hosts.Library("an.adapter", "a-library", (1, 15, 1), (1, 16))
     assert (host.explained(cause) is cause) == tested

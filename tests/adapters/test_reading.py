@@ -265,4 +265,4 @@ def test_every_host_is_installed_in_a_tested_version() -> None:
 
 def test_a_library_without_metadata_shows_its_own_error() -> None:
     cause = AttributeError("no such attribute")
-    assert hosts.Host("nowhere.adapter", "a-library-that-pip-does-not-know").explained(cause) is cause
+    assert hosts.Library("nowhere.adapter", "a-library-that-pip-does-not-know").explained(cause) is cause

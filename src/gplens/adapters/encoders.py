@@ -45,7 +45,7 @@ class Encoder(ABC):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The original columns."""
+        """The names of the columns of the user's table."""
 
     @property
     @abstractmethod

@@ -92,6 +92,6 @@ def _bars(table: pandas.DataFrame, start: float) -> graph_objects.Figure:
 
 
 def _with_std(table: pandas.DataFrame) -> list[str]:
-    """Attributions as texts."""
+    """Each attribution as a text, with its standard deviation if it is known."""
     pairs = zip(table["attribution"].tolist(), table["std"].tolist(), strict=True)
     return [f"{value:+.3g}" if isnan(std) else f"{value:+.3g} ± {std:.2g}" for value, std in pairs]

@@ -80,7 +80,7 @@ class Parts:
         write(record, json.dumps({"rows": table.num_rows, "sha256": digest}).encode())
 
     def remove(self) -> None:
-        """Remove the folder."""
+        """Remove the folder of parts, once the output is complete."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def remove_if_empty(self) -> None:

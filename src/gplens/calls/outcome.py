@@ -213,5 +213,5 @@ def _support_from_shared_baseline(
 
 
 def _spaced(count: int, most: int) -> Tensor:
-    """Evenly spaced positions."""
+    """At most so many evenly spaced positions among `count`."""
     return torch.linspace(0, count - 1, min(count, most)).long()

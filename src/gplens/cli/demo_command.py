@@ -28,7 +28,7 @@ SHOWN = 80
 
 
 def add(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add `gplens demo` to the application."""
     app.command("demo")(interruptible(demo, left="its folder has what was finished"))
 
 

@@ -30,7 +30,7 @@ A run that was stopped goes on with the same line and `--resume`.
 
 
 def add(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add `gplens explain` to the application."""
     app.command("explain", epilog=EPILOG)(explain)
 
 

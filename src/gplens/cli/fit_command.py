@@ -25,7 +25,7 @@ KINDS = "number, log, log:PLUS, boolean, category, cyclic:PERIOD, datetime, time
 
 
 def add(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add `gplens fit` to the application."""
     app.command("fit", epilog=EPILOG)(interruptible(fit))
 
 

@@ -20,7 +20,7 @@ BEHIND_SLIDERS = 10_000
 
 
 def add(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add `gplens page` to the application."""
     app.command("page", epilog=EPILOG)(interruptible(page))
 
 

@@ -28,7 +28,7 @@ NEED_MODEL = ("path", "ablation", "uncertainty")
 
 
 def add(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add `gplens plot` to the application."""
     app.command("plot", epilog=EPILOG)(interruptible(plot))
 
 

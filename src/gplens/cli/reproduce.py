@@ -40,7 +40,7 @@ EPILOG = "\n\n".join(
 
 
 def add(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add `gplens reproduce` to the application."""
     app.command("reproduce", epilog=EPILOG)(interruptible(reproduce))
 
 

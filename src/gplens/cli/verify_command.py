@@ -19,7 +19,7 @@ In Python, for a model of any library: `print(gplens.verify(model, X, baseline=.
 
 
 def add(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add `gplens verify` to the application."""
     app.command("verify", epilog=EPILOG)(interruptible(verify))
 
 

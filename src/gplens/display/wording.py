@@ -109,7 +109,7 @@ def with_values(label: str, value: str | None, baseline: str | None) -> str:
 
 
 def others_label(count: int) -> str:
-    """297 others."""
+    """The label of the sum of so many features that are not shown: "297 others"."""
     return f"{count:,} other{'' if count == 1 else 's'}"
 
 

@@ -42,7 +42,7 @@ class WithPage:
             targets: what was observed, so that rows can be sorted by the error of their predictions.
             baseline: as for `explain`; the medoid of X, a row that is typical of all, if None. The page names it.
             uncertainty: as for `explain`; None for a report without error bars.
-            rows: the most rows that are explained; of more a sample is taken, and the page says so.
+            rows: the most rows that are explained. From a longer table a sample is taken, and the page says so.
             title: of the page.
             level: the probability of intervals.
             total: the number of rows of a larger table, from which X was taken evenly spaced, for the page to say so.

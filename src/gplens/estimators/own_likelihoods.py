@@ -19,7 +19,7 @@ from gplens.links import Affine, Square
 
 @final
 class LogPoisson(PoissonLikelihood):
-    """y ~ Poisson(exp f). GPyTorch's own takes softplus f."""
+    """y ~ Poisson(exp f). The rate of GPyTorch's PoissonLikelihood is softplus(f)."""
 
     def forward(self, function_samples: Tensor, *args: object, **kwargs: object) -> Poisson:
         return Poisson(function_samples.exp())
@@ -47,7 +47,7 @@ class LogNegativeBinomial(_OneDimensionalLikelihood):
         return NegativeBinomial(self.log_size.exp(), logits=function_samples - self.log_size)
 
     def expected_log_prob(self, observations: Tensor, input: Any, *args: object, **kwargs: object) -> Tensor:
-        """E log p(y|f) by Gauss-Hermite: only log(size + exp f) is no polynomial of f."""
+        """E log p(y|f): Gauss-Hermite for log(size + exp f), the only term that is not a polynomial of f."""
         m, v, size = input.mean, input.variance, self.log_size.exp()
         odds = lambda f: torch.nn.functional.softplus(f - self.log_size)  # noqa: E731
         y, joint = observations, self.quadrature(odds, torch.distributions.Normal(m, v.sqrt()))
@@ -65,10 +65,10 @@ class Logistic(_OneDimensionalLikelihood):
 
 @final
 class SquaredScale(_OneDimensionalLikelihood):
-    """y ~ N(0, f^2 + floor). What gplens explains is the variance of y, whose link is the square.
+    """y ~ N(0, f^2 + floor). gplens explains the variance of y, whose link is the square.
 
     With floor = 0, as in the paper, E log p(y|f) is minus infinity for every Gaussian q(f) and y != 0, because E 1/f^2
-    diverges; Gauss-Hermite nodes miss the pole, so that they give a finite number that means nothing.
+    diverges; Gauss-Hermite nodes miss the pole, and give a finite number without meaning.
     """
 
     floor: Tensor

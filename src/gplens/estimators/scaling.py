@@ -28,11 +28,11 @@ class Scaling:
     scale: Float[Tensor, " d"]
 
     def apply(self, X: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """z, given x."""
+        """The scaled inputs z of inputs x."""
         return (X - self.shift) / self.scale
 
     def undo(self, Z: Float[Tensor, "*c n d"]) -> Float[Tensor, "*c n d"]:
-        """x, given z."""
+        """The inputs x of scaled inputs z."""
         return self.shift + self.scale * Z
 
 

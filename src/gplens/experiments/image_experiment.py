@@ -22,12 +22,12 @@ QUICK_ROWS = 2000
 
 
 def run_mnist(seed: int, quick: bool, messages: Messages) -> Report:
-    """Handwritten digits."""
+    """The experiment with handwritten digits (MNIST)."""
     return run("MNIST", mnist, [str(digit) for digit in range(10)], seed, quick, messages)
 
 
 def run_fashion(seed: int, quick: bool, messages: Messages) -> Report:
-    """Articles of clothing."""
+    """The experiment with articles of clothing (Fashion-MNIST)."""
     names = ["top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot"]
     return run("Fashion-MNIST", fashion_mnist, names, seed, quick, messages)
 

@@ -60,7 +60,7 @@ class Constant(Unchanging):
         return self.variance.expand(X.shape[0])
 
     def check(self, line: Line) -> None:
-        """Accepts every path."""
+        """Accept every path: the kernel is the same at all points."""
 
 
 @final

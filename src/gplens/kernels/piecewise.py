@@ -73,7 +73,7 @@ def _lowered(coefficients: list[float], power: int) -> list[float]:
 
 
 def _polynomial(coefficients: list[float], r: Batch) -> Batch:
-    """By Horner's rule."""
+    """The value of a polynomial, by Horner's rule."""
     total = torch.zeros_like(r)
     for c in reversed(coefficients):
         total = total * r + c

@@ -40,7 +40,7 @@ class Term:
         return _sum_of_terms(self.U * H[:, None])
 
     def dense(self) -> Float[Tensor, "b p q *n"]:
-        """W itself."""
+        """W itself, with an entry for each node and support point."""
         if self.V is None:
             assert self.H is not None
             return torch.einsum("bpaq,baq...->bpq...", self.U, self.H)

@@ -22,7 +22,7 @@ class KeptNodes(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class PanelSums:
-    """Integrals over panels."""
+    """Integrals over panels, with what their errors are estimated from."""
 
     values: Float[Tensor, "s o d"]
     error: Float[Tensor, "s o d"]

@@ -36,21 +36,21 @@ class Marginals(ABC):
 
     @cached_property
     def m(self) -> Float[Tensor, "b c q"]:
-        """The means."""
+        """The means, computed on first use."""
         return self.means()
 
     @cached_property
     def v(self) -> Float[Tensor, "b c q"]:
-        """The variances."""
+        """The variances, computed on first use."""
         return self.variances()
 
     @abstractmethod
     def means(self) -> Float[Tensor, "b c q"]:
-        """Compute `m`."""
+        """Compute the means, which `m` keeps."""
 
     @abstractmethod
     def variances(self) -> Float[Tensor, "b c q"]:
-        """Compute `v`."""
+        """Compute the variances, which `v` keeps."""
 
     @abstractmethod
     def pull_back(self, wm: Float[Tensor, "b p c q"], wv: Float[Tensor, "b p c q"] | None) -> Form:

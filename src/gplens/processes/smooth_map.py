@@ -36,7 +36,7 @@ class SmoothMap:
     """The same map as an affine one, if it is affine; else None."""
 
     def __call__(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
-        """x'."""
+        """The transformed inputs x'."""
         return self.at(x).values
 
     @property
@@ -51,7 +51,7 @@ class SmoothMap:
 
     @staticmethod
     def of(affine: AffineMap) -> "SmoothMap":
-        """J = W'."""
+        """The smooth map of an affine one, whose Jacobian J = W' is constant."""
         return SmoothMap(lambda x: MapJet(affine(x), lambda G: G @ affine.W.T), affine.W != 0, affine=affine)
 
     @staticmethod

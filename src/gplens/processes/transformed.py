@@ -36,7 +36,7 @@ class AffineMap:
     """Columns of x that the host rounds and this map does not; both agree at whole numbers."""
 
     def __call__(self, x: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
-        """x'."""
+        """The transformed inputs x'."""
         return self.apply(x)
 
     @property

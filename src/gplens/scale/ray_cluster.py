@@ -24,7 +24,7 @@ ATTEMPTS = 3
 PAUSE = 1.0
 """The seconds before the second attempt; twice as many before the third."""
 NO_SERVER = "Starting Ray client server failed"
-"""The answer of the proxy of a cluster in this case."""
+"""What the proxy of a cluster answers if that process died."""
 
 
 def check_address(address: str | None) -> tuple[Any, str]:

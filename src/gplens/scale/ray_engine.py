@@ -107,7 +107,7 @@ class Worker:
         self.task = task
 
     def prepare(self) -> None:
-        """Load the model."""
+        """Load the model, once for all tasks of the worker."""
         _ = self.task.explainer
 
     def explain(self, unit: Unit) -> Record:

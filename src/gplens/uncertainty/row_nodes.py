@@ -82,7 +82,7 @@ class RowNodes:
         return len(self.x) * (1 + self.D.shape[1])
 
     def vectors(self) -> Float[Tensor, "y z"]:
-        """S."""
+        """The vectors S of a quadratic form in z, for each node and derivative."""
         (q, p), g = self.A.shape, self.D.shape[1]
         S = self.w.new_zeros(q, 1 + g, p, 1 + g)
         places = self.nodes.nonzero()[:, 0]

@@ -33,7 +33,7 @@ class ShareCoordinates:
         return ShareCoordinates(asked, [[i for k in members for i in blocks[k]] for members in features], question)
 
     def points(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b e"]:
-        """Inputs or baselines."""
+        """Inputs or baselines in these coordinates."""
         return x if self.original.shares is None else self.original.shares.layout.encode(x)
 
     def values(self, values: Float[Tensor, "b o d"]) -> Float[Tensor, "b o e"]:

@@ -55,7 +55,7 @@ class Paths:
         return explain(self.reading, x, baseline=Rows(x0), uncertainty=uncertainty, support=False)
 
     def first(self, count: int) -> "Paths":
-        """The first paths."""
+        """The same object with the first paths only."""
         return replace(self, x=self.x[:count], x0=self.x0[:count])
 
 

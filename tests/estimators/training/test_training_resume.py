@@ -16,6 +16,7 @@ from safetensors import safe_open
 
 from gplens.estimators import Adam, EarlyStopping, GPClassifier, GPRegressor, NaturalGradients, Training, evidence_fit
 from gplens.estimators.training import checkpoint, climb, loop
+from messages import naming
 
 KILLED = """
 import os, signal, sys
@@ -76,7 +77,7 @@ def test_ctrl_c_keeps_what_was_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     (X, y), before = _table(), signal.getsignal(signal.SIGINT)
     _stop_at(monkeypatch, 25, lambda: signal.raise_signal(signal.SIGINT))
     model = GPClassifier(inducing_points=20, training=Training(steps=100_000), random_state=0)
-    with pytest.warns(UserWarning, match="interrupted after 26 steps"):
+    with pytest.warns(UserWarning, match=naming(26)):
         model.fit(X, y)
     assert model.training_summary_["stopped"] == "interrupted"
     assert model.score(X, y) > 0.9
@@ -137,7 +138,7 @@ def test_ctrl_c_in_a_sparse_fit_keeps_the_best_of_the_looks_and_the_last_step(mo
     monkeypatch.setattr(loop.Loop, "bound", lambda self, seed: next(values))
     _stop_at(monkeypatch, 12, lambda: signal.raise_signal(signal.SIGINT))
     training = Training(batch=50, stopping=EarlyStopping(every=5, patience=9, fraction=0.2))
-    with pytest.warns(UserWarning, match="interrupted after 13 steps"):
+    with pytest.warns(UserWarning, match=naming(13)):
         model = GPClassifier(inducing_points=5, training=training, random_state=0).fit(*_table())
     assert model.training_summary_["best_step"] == 10
     assert model.training_summary_["elbo_per_row"] == -0.5
@@ -216,6 +217,7 @@ def test_progress_is_silent_where_nobody_watches(capfd: pytest.CaptureFixture[st
 BAR = """
 import time
 from gplens.estimators.training.monitor import StepBar
+from messages import naming
 with StepBar(100, 0, True) as bar:
     for _ in range(30):
         time.sleep(0.05)

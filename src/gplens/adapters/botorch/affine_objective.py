@@ -23,7 +23,7 @@ class AffineObjective(MCAcquisitionObjective):
 
 
 class WeightedSum(NamedTuple):
-    """w and b."""
+    """The weights w and the offset b of y = sum_i w_i f_i + b."""
 
     weights: Float[Tensor, " o"]
     offset: float = 0.0

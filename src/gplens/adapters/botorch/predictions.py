@@ -110,7 +110,7 @@ def compare_list(model: Any, response: Expectation, points: Float[Tensor, "k d"]
 
 
 def _compare_mean(at: Marginals, response: Expectation, mean: Float[Tensor, "k o"], dtype: torch.dtype) -> None:
-    """posterior(X).mean itself, in the units of the raw outcome."""
+    """Compare posterior(X).mean itself, which is in the units of the raw outcome."""
     limit = DOUBLE if dtype == torch.float64 else SINGLE
     ours = response.jet(at, tuple(range(mean.shape[1]))).value[:, :, 0]
     compare_numbers("posterior mean", ours, mean, limit * (1 + mean.abs().max()), HINT)

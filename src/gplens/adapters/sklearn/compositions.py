@@ -14,7 +14,7 @@ from gplens.processes.transformed import AffineMap
 
 
 def sequence(steps: list[Any], features: int) -> StepPlan:
-    """Transformers in sequence."""
+    """The plan of transformers of which each one takes the output of the previous one."""
     plan = None
     for i, step in enumerate(steps):
         check_is_fitted(step)

@@ -114,4 +114,4 @@ class CollapsedBound(Bound):
         return {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Nothing."""
+        """Restore nothing, since `state` is empty."""

@@ -68,7 +68,7 @@ class Constant:
     """
 
     def factor(self, done: float) -> float:
-        """1."""
+        """1 at every step."""
         return 1.0
 
 

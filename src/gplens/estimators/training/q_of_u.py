@@ -49,7 +49,7 @@ class VariationalPosterior(ABC):
 
     @abstractmethod
     def gaussian(self) -> Gaussian:
-        """The current q(u)."""
+        """Mean and covariance of the current q(u)."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:

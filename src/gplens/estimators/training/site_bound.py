@@ -121,7 +121,7 @@ class SiteBound(Bound):
         return slack_of(Blocks(at, self.structure, self.X), self.sites)
 
     def state(self) -> dict[str, Tensor]:
-        """The sites."""
+        """The sites, from which a fit continues."""
         return {"linear": self.sites.linear, "w": self.sites.w}
 
     def restore(self, state: dict[str, Tensor]) -> None:

@@ -110,11 +110,11 @@ class Bound(ABC):
 
     @abstractmethod
     def __call__(self, at: Hyperparameters) -> Float[Tensor, ""]:
-        """The bound, differentiable."""
+        """The bound, which autograd can differentiate."""
 
     @abstractmethod
     def solve(self, at: Hyperparameters, watch: Watch) -> Solution:
-        """The optimal q(u)."""
+        """The optimal q(u) at the hyperparameters."""
 
     @abstractmethod
     def slack(self, at: Hyperparameters) -> float:

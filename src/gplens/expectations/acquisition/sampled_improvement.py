@@ -119,7 +119,7 @@ class SampledImprovement(Criterion):
         return Partials(value, by_m, by_v)  # (11.9)
 
     def _objectives(self, m: Outcomes, sd: Outcomes) -> Float[Tensor, "samples *n"]:
-        """y_n."""
+        """The objective y_n of each sample n."""
         mean = torch.tensordot(self.weights, m, dims=1)
         return mean + torch.tensordot(self.z * self.weights, sd, dims=1) - self.best
 

@@ -52,7 +52,7 @@ class SampledSoftmax(Expectation):
 
     @abstractmethod
     def mixing(self, latents: int) -> Float[Tensor, "c l"]:
-        """M."""
+        """The weights M of the sources in each output  (1.8)."""
 
     def mixing_noise(self) -> Float[Tensor, "c k"] | None:
         """N; None if there is no noise on the logits."""

@@ -1,4 +1,4 @@
-"""Pair moments by Mehler's series: all that a path costs is one row of coefficients per node.
+"""Pair moments by Mehler's series, which takes one row of coefficients for each node of a path.
 
 With psi_k the orthonormal Hermite functions, He_k(z) sqrt(N(z; 0, 1)/k!), and r = c/sqrt(v v'):
 
@@ -6,8 +6,8 @@ With psi_k the orthonormal Hermite functions, He_k(z) sqrt(N(z; 0, 1)/k!), and r
     a_k^(i) = E[g^(i)(m + sd z) He_k(z)]/sqrt(k!) = int g^(i)(m + sd z) sqrt(N(z; 0, 1)) psi_k(z) dz    (5.10)
 
 The coefficients belong to a node, not to a pair: q nodes need q rows of g's, where a tensor rule needs q^2 tables. A
-pair costs four multiply-adds per term. The series holds to correlation +-1, where it is Parseval's sum, and what K
-terms leave is at most |r|^K sqrt(T_i T'_j), T_i = E g^(i)^2 - sum_{k<K} (a_k^(i))^2  (5.11).
+pair costs four multiply-adds per term. The series holds up to correlation +-1, where it is Parseval's sum. The
+remainder after K terms is at most |r|^K sqrt(T_i T'_j), T_i = E g^(i)^2 - sum_{k<K} (a_k^(i))^2  (5.11).
 """
 
 from collections.abc import Callable, Iterator
@@ -22,12 +22,12 @@ from gplens.expectations.link import PairMoments
 from gplens.links.moments.checks import check_joint, correlation
 
 REACH = 12.0
-"""|z| < 12: sqrt(N(z; 0, 1)), which bounds what (5.10) adds up, is 2e-16 of its peak there."""
+"""The integral (5.10) is cut at |z| = 12, where its factor sqrt(N(z; 0, 1)) is 2e-16 of its peak."""
 
 BANDWIDTH = (4.0, 1.15)
 """psi_k oscillates with sqrt(k). A step of pi/(4 + sqrt(K)) integrates the products of the K first over all z to 4e-15
-(K to 256); the 0.15 more keeps what K terms leave out of g from coming back as an alias
-(4e-11 without it, sigmoid at sd = 10)."""
+(K to 256). The additional 0.15 keeps the part of g beyond K terms from aliasing (4e-11 without it, for a sigmoid at
+sd = 10)."""
 
 CHUNK = 128
 """Hermite functions at a time; even, so that the first of a chunk is an even function."""
@@ -88,9 +88,9 @@ def expect_pairs(
     reach: Float[Tensor, " b"] | float = REACH,
     unit: Float[Tensor, " b"] | None = None,
 ) -> PairMoments:
-    """(5.9)/unit^2 with the terms that a path needs, the most of `count`; `at` gives g', g'', g''' at points.
+    """(5.9)/unit^2, without gradients. Each path takes the largest `count` of its nodes as its number of terms.
 
-    Detached.
+    `at` gives g', g'' and g''' at points.
     """
     check_joint(m, v, c)
     out = PairMoments(*(torch.empty_like(c.detach()) for _ in range(4)))
@@ -135,7 +135,9 @@ def sum_series(
         a[:, ::2] = psi[::2].to(m.dtype) @ even  # (5.10)
         a[:, 1::2] = psi[1::2].to(m.dtype) @ odd
         accumulate(out, power, r, a.reshape(3, -1, *m.shape))
-        power *= power.abs() > torch.finfo(m.dtype).eps ** 2  # numbers that underflow are slow: 18 s for 7 s at v = 400
+        power *= (
+            power.abs() > torch.finfo(m.dtype).eps ** 2
+        )  # underflow is slow: 18 s instead of 7 s at v = 400
         if not bool(power.any()):
             break
     return out
