@@ -155,3 +155,15 @@ def test_training_that_diverges_says_so() -> None:
     X, f = table()
     with pytest.raises(ArithmeticError, match=r"Training\(optimizer=Adam"):
         GPCountRegressor(training=Training(optimizer=Adam())).fit(X, np.where(f > 0, 1e308, 0.0))
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "bool[pyarrow]", "uint8[pyarrow]", "bool", "int64"])
+def test_labels_of_nullable_types_are_booleans_and_whole_numbers(dtype: str) -> None:
+    """As those of numpy, which scikit-learn's own classifiers return: True, not 1.0."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    labels = X[:, 0] > 0
+    y = pandas.Series(labels if "bool" in dtype else labels.astype(int), dtype=dtype)
+    model = GPClassifier(random_state=0, progress=False).fit(X, y)
+    assert model.classes_.tolist() == ([False, True] if "bool" in dtype else [0, 1])
+    assert model.classes_.dtype.kind == ("b" if "bool" in dtype else "i")
+    assert model.predict(X).dtype == model.classes_.dtype

@@ -47,7 +47,8 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, numeric
         ValueError, TypeError: missing or infinite targets, columns that cannot be inputs; with row and column.
     """
     check_target(y, numeric=numeric)
-    target: Any = validate_data(estimator, "no_validation", y, y_numeric=numeric)
+    labels = y if numeric else plain_labels(y)
+    target: Any = validate_data(estimator, "no_validation", labels, y_numeric=numeric)
     raw = read_rows(estimator, X, reset=True)
     check_consistent_length(np.empty(raw.rows), target)
     weights = check_weights(sample_weight, raw.rows)
@@ -110,6 +111,13 @@ def check_target(y: Any, *, numeric: bool) -> None:
             f"expected targets y that are neither missing nor infinite, got {int(bad.sum())} that are, the first "
             f"{values[row]} in row {row}; drop these rows from X and y."
         )
+
+
+def plain_labels(y: Any) -> Any:
+    """Labels of nullable and Arrow types as booleans and whole numbers, which scikit-learn would make floats."""
+    dtype = getattr(y, "dtype", None)
+    kind = "" if isinstance(dtype, np.dtype) else getattr(dtype, "kind", "")
+    return np.asarray(y, dtype={"b": np.bool_, "i": np.int64, "u": np.int64}[kind]) if kind in ("b", "i", "u") else y
 
 
 def check_labels(y: NDArray[Any]) -> None:
