@@ -112,7 +112,7 @@ def acquisition(insight: Insight) -> str:
     explanation = fixed.explain_acquisition(others.iloc[[-1]], tolerance=1e-4)
     with torch.no_grad():
         ends = function(insight.tables.encode(pandas.concat([others.iloc[[-1]], best]))[:, None])
-    size = max(float(explanation.values.abs().max()), 1e-300)
+    size = max(float(explanation.values.abs().max()), 1e-9 * float(ends.abs().max()))
     gap = abs(float(explanation.values.sum()) - float(ends[0] - ends[1])) / size
     return f"{explanation.provenance.target} {gap:.0e}{'' if settled(explanation) else ' (did not converge)'}"
 
