@@ -55,6 +55,8 @@ def support_at(process: Process, X: Float[Tensor, "k d"], at: Marginals) -> Floa
 
 
 def _support(v: Float[Tensor, "*k"], prior: Float[Tensor, "*k"]) -> Float[Tensor, "*k"]:
+    if prior.numel() and prior.min().item() > 0:
+        return 1 - v / prior  # (1.15)
     return torch.where(prior > 0, 1 - v / torch.where(prior > 0, prior, 1.0), 1.0)  # (1.15)
 
 
@@ -81,13 +83,13 @@ def support_at_places(
     This evaluates v at three points of at most 16 paths, whatever the number of inputs. None if the prior is not known.
     `known` are the marginals of a single path at its input, baseline and middle.
     """
+    if known is not None and len(x) == baselines.shape[1] == 1:
+        x0 = baselines[0]
+        support = support_at(process, torch.cat([x, x0, (x + x0) / 2]), known)
+        return None if support is None else support.amin(1).roll(-1)[None]
     s = min(baselines.shape[1], PATHS)
     rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
     starts = (baselines if len(baselines) == 1 else baselines[rows])[:, members]
-    if known is not None and len(x) == baselines.shape[1] == 1:
-        points = torch.cat([x, starts[:, 0], (x + starts[:, 0]) / 2])
-        support = support_at(process, points, known)
-        return None if support is None else support.amin(1)[None, [1, 2, 0]]
     support = support_of_rows(process, x[rows], starts, torch.tensor(PLACES, dtype=x.dtype))
     return None if support is None else support.mean(1)
 

@@ -42,8 +42,9 @@ def read_exact(
         parts = [_curved(part, model, phi) for part, phi in zip(parts, maps, strict=True)]
         notes = (*notes, "the input transform is not affine: its derivative goes through autograd")
     process = parts[0] if latents == 1 else Stack(tuple(parts))
-    unchanged = inputs is None or inputs(points) is points
-    return process if unchanged else Transformed.through(process, inputs), notes
+    if inputs is None or inputs(points) is points:
+        return process, notes
+    return Transformed.through(process, inputs), notes
 
 
 def _training_data(model: Any, latents: int) -> tuple[Float[Tensor, "c n d"], Float[Tensor, "c n"]]:

@@ -20,7 +20,7 @@ CACHES = {"_memoize_cache": dict, "prediction_strategy": type(None)}
 CONTAINERS = (dict, OrderedDict, list)
 """Containers whose contents are copied with a module, and restored after a prediction of the live module."""
 COLLECTIONS = (*CONTAINERS, tuple)
-LEAVES = (bool, type(None), str, int, float, Tensor, Parameter, torch.Size)
+LEAVES = frozenset((bool, type(None), str, int, float, Tensor, Parameter, torch.Size))
 """Types of values that cannot contain a module: most attributes of a module."""
 
 
@@ -70,10 +70,13 @@ def reachable_modules(module: Module) -> list[Module]:
     found: list[Any] = [module]
     for value in found:  # which grows
         kind: Any = type(value)
-        if kind in LEAVES or (kind in COLLECTIONS and not value) or (key := id(value)) in visited:
+        if kind in LEAVES:
+            continue
+        collection = kind in COLLECTIONS
+        if (collection and not value) or (key := id(value)) in visited:
             continue
         visited[key] = value
-        if kind in COLLECTIONS:
+        if collection:
             found += value.values() if kind in (dict, OrderedDict) else value
         elif isinstance(value, Module):
             modules.append(value)

@@ -24,7 +24,7 @@ LIBRARIES = ("gpytorch.", "botorch.", "torch.", "gplens.")
 """Packages whose modules compute a function of their tensors, of numbers in attributes and of settings."""
 
 FUNCTIONS = (FunctionType, MethodType)
-COMPARED = (bool, int, float, str, *FUNCTIONS)
+COMPARED = frozenset((bool, int, float, str, *FUNCTIONS))
 """Types of attributes that are compared between two calls."""
 
 
@@ -37,7 +37,8 @@ def undisturbed(module: Module) -> Iterator[list[Module]]:
     parts = reachable_modules(module)
     attributes = [part.__dict__.copy() for part in parts]
     containers = [value for saved in attributes for value in saved.values() if type(value) in CONTAINERS]
-    contents = _entries(containers)
+    sizes, filled = [*map(len, containers)], [container for container in containers if container]
+    contents = [*map(_entries, filled)]
     buffers = [(buffer, buffer.detach().clone()) for buffer in _buffers(parts)]
     try:
         with torch.random.fork_rng(devices=[]):
@@ -51,7 +52,8 @@ def undisturbed(module: Module) -> Iterator[list[Module]]:
     finally:
         for part, saved in zip(parts, attributes, strict=True):
             _set_attributes(part.__dict__, saved)
-        _restore(containers, contents)
+        if [*map(len, containers)] != sizes or not all(map(_is_as_before, filled, contents)):
+            _restore(containers, filled, contents)
         for buffer, saved in buffers:
             if not torch.equal(buffer, saved):
                 buffer.data.copy_(saved)
@@ -68,26 +70,29 @@ def _buffers(parts: list[Module]) -> list[Tensor]:
     return [buffer for part in parts for buffer in part._buffers.values() if buffer is not None]
 
 
-def _entries(containers: list[Any]) -> list[list[Any]]:
-    """The entries of each list; the keys of each dictionary, and then its values. Most are empty tables of hooks."""
-    return [[] if not c else [*c] if type(c) is list else [*c, *c.values()] for c in containers]
+def _entries(container: Any) -> list[Any]:
+    """The entries of a list; the keys of a dictionary, and then its values."""
+    return [*container] if type(container) is list else [*container, *container.values()]
 
 
-def _restore(containers: list[Any], contents: list[list[Any]]) -> None:
-    """Restore containers in which an entry was added, removed or replaced."""
-    now = _entries(containers)
-    before, after = ([entry for part in parts for entry in (*part, containers)] for parts in (contents, now))
-    if len(before) == len(after) and all(map(is_, before, after)):
-        return
-    for container, entries, entries_now in zip(containers, contents, now, strict=True):
-        if [id(entry) for entry in entries] == [id(entry) for entry in entries_now]:
+def _is_as_before(container: Any, entries: list[Any]) -> bool:
+    """Whether a container has the same entries in the same order, where it has as many."""
+    return all(map(is_, _entries(container), entries))
+
+
+def _restore(containers: list[Any], filled: list[Any], contents: list[list[Any]]) -> None:
+    """Restore containers in which an entry was added, removed or replaced; those that were not filled were empty."""
+    of = {id(container): entries for container, entries in zip(filled, contents, strict=True)}
+    for container in containers:
+        before = of.get(id(container), [])
+        if [id(entry) for entry in _entries(container)] == [id(entry) for entry in before]:
             continue
-        half = len(entries) // 2
+        half = len(before) // 2
         container.clear()
         if type(container) is list:
-            container.extend(entries)
+            container.extend(before)
         else:
-            container.update(zip(entries[:half], entries[half:], strict=True))
+            container.update(zip(before[:half], before[half:], strict=True))
 
 
 def reference(module: Module) -> Tensor:
@@ -113,7 +118,7 @@ class Snapshot:
         with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
-            self.reference = reference(module)
+            self.dtypes, self.reference = [tensor.dtype for tensor in self.in_order], reference(module)
         self.prior = prior or LivePrior.of(process)
         self.numbers: list[Any] = []
         self.caches: list[dict[str, Any]] = []
@@ -140,7 +145,7 @@ class Snapshot:
 
     def _same(self, now: list[Tensor]) -> bool:
         """Whether all tensors equal those at the time of reading, in the same order and precision."""
-        if [tensor.dtype for tensor in now] != [tensor.dtype for tensor in self.in_order]:
+        if [tensor.dtype for tensor in now] != self.dtypes:
             return False
         return all(map(torch.equal, self.in_order, now))
 
