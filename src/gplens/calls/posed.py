@@ -60,7 +60,10 @@ class LiveModel:
         X, baselines = given.X, given.baselines
         most, every_baseline = CHECKED_AGAIN if isinstance(model, Reading) else CHECKED, baselines.flatten(0, 1)
         rows = _telling(X, most)
-        points = torch.cat([X[rows], every_baseline[_telling(every_baseline, most)]])
+        x = X if len(X) == 1 else X[rows]
+        if len(every_baseline) > 1:
+            every_baseline = every_baseline[_telling(every_baseline, most)]
+        points = torch.cat([x, every_baseline])
         if isinstance(model, Reading):
             reading = model if likelihood is None else with_likelihood(model, likelihood)
         else:
@@ -69,8 +72,8 @@ class LiveModel:
         blocks = [*reading.process.categories, *given.declared]
         rounded = [(column,) for column in reading.process.rounded]
         held = switches_of([*blocks, *rounded]) if blocks or rounded else None
-        starts = (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0]).expand_as(X[rows])
-        half_way = (X[rows] + (starts if held is None else held.held(starts, X[rows]))) / 2
+        starts = (baselines[:, 0] if len(baselines) == 1 else baselines[rows, 0]).expand_as(x)
+        half_way = (x + (starts if held is None else held.held(starts, x))) / 2
         points = torch.cat([points, half_way])
         at = reading.process.along(Line.at(points))
         try:

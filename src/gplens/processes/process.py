@@ -161,7 +161,7 @@ class Process(ABC):
         if prior is None:
             return None
         k, v = prior.unflatten(0, line.t.shape).mT, (self.along(line) if at is None else at).v
-        return torch.where(k > 0, 1 - v / torch.where(k > 0, k, 1.0), 1.0)
+        return 1 - v / k if bool((k > 0).all()) else torch.where(k > 0, 1 - v / torch.where(k > 0, k, 1.0), 1.0)
 
     def sources(self) -> "Sources | None":
         """The independent latent functions of which the outputs are mixes; None if the outputs are independent."""

@@ -125,7 +125,7 @@ def _numbers(posterior: "Posterior") -> tuple[float, float, float]:
 
 @final
 class RadialMarginals(Marginals):
-    """(1.1) and (1.2) of all latent functions at the nodes of a line, from the coefficients of r2 in 1, 2t and t^2."""
+    """(1.1) and (1.2) of all latent functions at the nodes of a line, from the coefficients of r2  (4.3c)."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class RadialMarginals(Marginals):
         out, constant, shared = (line.empty(*self.shape), line.empty(*self.shape)), 1.0, False
         for part in self._parts(CHUNK):
             at_zero, by_t, t_part, last = (_part(term, part) for term in terms)
-            r2 = torch.addcmul(at_zero, by_t, t_part).add_(last)  # (4.3)
+            r2 = torch.addcmul(at_zero, by_t, t_part).add_(last)  # (4.3c)
             if not them.kernel.smooth:
                 r2.clamp_(min=0)  # a sum of squares, whose rounding errors have no root
             jet = them.kernel.jet(r2, _latents(them.log_variance, part), (_part(out[0], part), _part(out[1], part)))

@@ -52,7 +52,7 @@ class Snapshot:
         with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
-            self.reference = reference(module)
+            self.dtypes, self.reference = [tensor.dtype for tensor in self.in_order], reference(module)
         self.numbers: list[Any] = []
         self.caches: list[dict[str, Any]] = []
 

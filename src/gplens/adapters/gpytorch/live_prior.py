@@ -31,7 +31,7 @@ are far from all points of the call."""
 LIBRARIES = ("gpytorch.", "botorch.", "torch.", "gplens.")
 """Packages whose modules compute a function of their tensors, of numbers in attributes and of settings."""
 FUNCTIONS = (FunctionType, MethodType)
-COMPARED = (bool, int, float, str, *FUNCTIONS)
+COMPARED = frozenset((bool, int, float, str, *FUNCTIONS))
 """Types of attributes that are compared between two calls."""
 AGREEMENT = 1e-8
 """Difference between two float64 evaluations of one prior, relative to its scale; rounding leaves some 1e-13."""

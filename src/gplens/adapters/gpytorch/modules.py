@@ -26,7 +26,7 @@ CACHES = {"_memoize_cache": dict, "prediction_strategy": type(None)}
 CONTAINERS = (dict, OrderedDict, list)
 """Containers whose contents are copied with a module, and restored after a prediction of the live module."""
 COLLECTIONS = (*CONTAINERS, tuple)
-LEAVES = (bool, type(None), str, int, float, Tensor, Parameter, torch.Size)
+LEAVES = frozenset((bool, type(None), str, int, float, Tensor, Parameter, torch.Size))
 """Types of values that cannot contain a module: most attributes of a module."""
 
 
@@ -76,10 +76,13 @@ def reachable_modules(module: Module) -> list[Module]:
     reached: list[Any] = [module]
     for value in reached:  # which grows
         kind: Any = type(value)
-        if kind in LEAVES or (kind in COLLECTIONS and not value) or (key := id(value)) in visited:
+        if kind in LEAVES:
+            continue
+        collection = kind in COLLECTIONS
+        if (collection and not value) or (key := id(value)) in visited:
             continue
         visited[key] = value
-        if kind in COLLECTIONS:
+        if collection:
             reached += value.values() if kind in (dict, OrderedDict) else value
         elif isinstance(value, Module):
             modules.append(value)
@@ -123,7 +126,8 @@ def undisturbed(module: Module) -> Iterator[list[Module]]:
     parts = reachable_modules(module)
     attributes = [part.__dict__.copy() for part in parts]
     containers = [value for saved in attributes for value in saved.values() if type(value) in CONTAINERS]
-    contents = _entries(containers)
+    sizes, filled = [*map(len, containers)], [container for container in containers if container]
+    contents = [*map(_entries, filled)]
     buffers = [(buffer, buffer.detach().clone()) for buffer in buffers_of(parts)]
     try:
         with torch.random.fork_rng(devices=[]):
@@ -137,7 +141,8 @@ def undisturbed(module: Module) -> Iterator[list[Module]]:
     finally:
         for part, saved in zip(parts, attributes, strict=True):
             _set_attributes(part.__dict__, saved)
-        _restore(containers, contents)
+        if [*map(len, containers)] != sizes or not all(map(_is_as_before, filled, contents)):
+            _restore(containers, filled, contents)
         for buffer, saved in buffers:
             if not torch.equal(buffer, saved):
                 buffer.data.copy_(saved)
@@ -155,26 +160,29 @@ def buffers_of(parts: list[Module]) -> list[Tensor]:
     return [buffer for part in parts for buffer in part._buffers.values() if buffer is not None]
 
 
-def _entries(containers: list[Any]) -> list[list[Any]]:
-    """The entries of each list; the keys of each dictionary, and then its values. Most are empty tables of hooks."""
-    return [[] if not c else [*c] if type(c) is list else [*c, *c.values()] for c in containers]
+def _entries(container: Any) -> list[Any]:
+    """The entries of a list; the keys of a dictionary, and then its values."""
+    return [*container] if type(container) is list else [*container, *container.values()]
 
 
-def _restore(containers: list[Any], contents: list[list[Any]]) -> None:
-    """Restore containers in which an entry was added, removed or replaced."""
-    now = _entries(containers)
-    before, after = ([entry for part in parts for entry in (*part, containers)] for parts in (contents, now))
-    if len(before) == len(after) and all(map(is_, before, after)):
-        return
-    for container, entries, entries_now in zip(containers, contents, now, strict=True):
-        if [id(entry) for entry in entries] == [id(entry) for entry in entries_now]:
+def _is_as_before(container: Any, entries: list[Any]) -> bool:
+    """Whether a container has the same entries in the same order, where it has as many."""
+    return all(map(is_, _entries(container), entries))
+
+
+def _restore(containers: list[Any], filled: list[Any], contents: list[list[Any]]) -> None:
+    """Restore containers in which an entry was added, removed or replaced; those that were not filled were empty."""
+    of = {id(container): entries for container, entries in zip(filled, contents, strict=True)}
+    for container in containers:
+        before = of.get(id(container), [])
+        if [id(entry) for entry in _entries(container)] == [id(entry) for entry in before]:
             continue
-        half = len(entries) // 2
+        half = len(before) // 2
         container.clear()
         if type(container) is list:
-            container.extend(entries)
+            container.extend(before)
         else:
-            container.update(zip(entries[:half], entries[half:], strict=True))
+            container.update(zip(before[:half], before[half:], strict=True))
 
 
 def reference(module: Module) -> Tensor:

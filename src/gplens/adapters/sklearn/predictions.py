@@ -36,14 +36,20 @@ def compare(what: str, ours: Float[Tensor, "*k"], host: Float[Tensor, "*k"], siz
 
 
 def learned(model: Any) -> dict[str, Tensor]:
-    """Copies of all numbers that a fitted object holds, and the parameters of its kernel."""
+    """All numbers that a fitted object holds, and the parameters of its kernel; arrays of float64 are not copied."""
     values = {name: value for name, value in vars(model).items() if not isinstance(value, bool)}
     numbers = {name: np.asarray(v) for name, v in values.items() if isinstance(v, int | float | np.number | np.ndarray)}
     if hasattr(model, "kernel_"):
         numbers["kernel_.theta"] = model.kernel_.theta
-    return {
-        name: torch.tensor(array.astype(np.float64)) for name, array in numbers.items() if array.dtype.kind in "iuf"
-    }
+    kinds = {name: array for name, array in numbers.items() if array.dtype.kind in "iuf"}
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of torch, for arrays that are read-only
+        return {name: torch.as_tensor(_float64(array)) for name, array in kinds.items()}
+
+
+def _float64(array: np.ndarray) -> np.ndarray:
+    """In float64 and with strides that torch accepts, without a copy if that is possible."""
+    same = array.astype(np.float64, copy=False)
+    return same if all(stride >= 0 for stride in same.strides) else same.copy()
 
 
 def noticing_changes(compare_live: Compare, *models: Any) -> Compare:
@@ -51,7 +57,7 @@ def noticing_changes(compare_live: Compare, *models: Any) -> Compare:
 
     Predictions at some points do not reveal a change that is visible only elsewhere on a path.
     """
-    before = [learned(model) for model in models]
+    before = [{name: number.clone() for name, number in learned(model).items()} for model in models]
 
     def compare_all(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         for model, numbers in zip(models, before, strict=True):

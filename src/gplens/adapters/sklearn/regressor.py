@@ -1,7 +1,6 @@
 """GaussianProcessRegressor: training inputs as support points (MATH 1, first row of the table)."""
 
-from functools import partial
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -21,6 +20,11 @@ from gplens.means import ConstantMean
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Marginals, Process
+
+SUPPORT = 4
+"""Support points at which the live kernel is compared beside the points of a call, which may be far from all data."""
+AGREEMENT = 1e-8
+"""Difference between two evaluations of one kernel, relative to its scale; rounding leaves some 1e-13."""
 
 
 @read_model.register
@@ -43,7 +47,7 @@ def _(model: GaussianProcessRegressor, points: Float[Tensor, "k d"] | None) -> R
         notes=prior.notes,
         conjugate=True,
         columns=columns_of(model),
-        compare=noticing_changes(partial(_compare_live, model, prior, scale), model),
+        compare=noticing_changes(LiveRegressor(model, prior, scale), model),
     )
 
 
@@ -62,6 +66,37 @@ def _process(
     means = [ConstantMean(value) for value in (shift / scale).tolist()]
     posterior = Posterior(prior.kernel, prior.Z, beta, A, means)
     return posterior if bool((scale == 1).all()) else Mix(posterior, torch.diag(scale))
+
+
+@final
+class LiveRegressor:
+    """Comparisons with the live model, whose numbers are those that were read.
+
+    Predictions are computed from these numbers and from the kernel. After a comparison of predictions, the kernel alone
+    is left to compare, at the points and at some support points.
+    """
+
+    def __init__(self, model: GaussianProcessRegressor, prior: Prior, scale: Float[Tensor, " c"]) -> None:
+        self.model, self.prior, self.scale, self.compared = model, prior, scale, False
+
+    def __call__(self, points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
+        own = type(self.model).predict is not GaussianProcessRegressor.predict or "predict" in vars(self.model)
+        if self.compared and not own and self._has_kernel(points):
+            return (f"the host's numbers are those of an earlier comparison; so is its kernel at {len(points)} points",)
+        notes = _compare_live(self.model, self.prior, self.scale, points, at)
+        self.compared = True
+        return notes
+
+    def _has_kernel(self, points: Float[Tensor, "k d"]) -> bool:
+        live: Any = self.model.kernel_
+        prior = self.prior
+        if prior.noise is None:
+            return False
+        x = torch.cat([points, prior.Z[:: -(-len(prior.Z) // SUPPORT)]])
+        pairs, total = (torch.as_tensor(part) for part in (live(x.numpy(), prior.Z.numpy()), live.diag(x.numpy())))
+        ours, variance = prior.kernel(x, prior.Z), prior.kernel.diagonal(x) + prior.noise
+        worst = compare("kernel", ours, pairs, prior.size), compare("prior variance", variance, total, prior.size)
+        return max(worst) <= AGREEMENT * float(prior.size)
 
 
 def _compare_live(
