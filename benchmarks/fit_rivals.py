@@ -220,7 +220,7 @@ def plain_svgp(table: Table) -> Callable[[], Measured]:
 
 @contextmanager
 def budgets_in_cpu_time() -> Iterator[None]:
-    """Let budgets of fits end by the clock of the CPU, as all times here, so that other programs do not shorten fits."""
+    """Let budgets end by the clock of the CPU, as all times here, so that other programs do not shorten fits."""
     with ExitStack() as stack:
         for module in (monitor, exact_regression, sparse_regression, quasi_newton, fitting):
             stack.enter_context(patch.object(module, "perf_counter", process_time))

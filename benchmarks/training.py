@@ -22,7 +22,7 @@ from gplens.estimators import GPRegressor
 
 RESULTS = Path(__file__).parent / "training.md"
 PART = 0.8
-"""The part of a rival's time that is the budget of a fit in that time: its end, and reading the model, need the rest."""
+"""The part of a rival's time that is the budget of a fit in that time: reading the model needs the rest."""
 
 
 def table_rows(name: str) -> list[list[str]]:
