@@ -31,7 +31,8 @@ def balanced(rows: int, block: int, threads: int) -> int:
 def _without_helpers(usual: int) -> None:
     """Let operations in this thread use no other threads; those of all other threads keep the usual number.
 
-    torch begins a thread with the number that was set last, in whichever thread, and keeps it there.
+    torch begins a thread with the number that was set last, in whichever thread, and keeps it there. The usual number
+    is therefore set again at once, by a thread that ends with that.
     """
     torch.get_num_threads()  # from now on, what is set in other threads does not matter here
     torch.set_num_threads(1)
