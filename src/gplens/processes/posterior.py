@@ -16,6 +16,7 @@ from gplens.lines.forms import Quadratic
 from gplens.lines.line import Line
 from gplens.lines.pairs import Pairs, SplitPairs
 from gplens.means import ConstantMean, Mean
+from gplens.processes.creation import Creation
 from gplens.processes.posterior_along import PosteriorMarginals, posterior_pairs, posterior_split_pairs
 from gplens.processes.process import Blocks, Marginals, Process
 from gplens.processes.radial_posteriors import RadialPosteriors
@@ -68,6 +69,7 @@ class Posterior(Process):
         self._check()
         self.support = kernel.prepare(Z)
         self.A = replace(self.A, prior=float(kernel.diagonal(Z).max()))
+        self.creation = Creation.of(self)
 
     @staticmethod
     def exact(

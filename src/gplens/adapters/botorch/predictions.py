@@ -70,17 +70,27 @@ def compare_live(
     response: Expectation,
     scale: Tensor,
     snapshot: Snapshot,
+    beside: Float[Tensor, "h d"],
     points: Float[Tensor, "k d"],
     at: Marginals,
 ) -> tuple[str, ...]:
-    """Compare with the live model: its tensors with those that were read, and its posterior with the process."""
-    with snapshot.predicting(model):
+    """Compare with the live model: what was read with what it has now, and its posterior with the process.
+
+    The posterior is also compared `beside` training inputs, since points of a call may be far from all of them.
+    """
+
+    def compare(points: Float[Tensor, "k d"], at: Marginals) -> str:
         try:
-            return (compare_with(model, response, scale, points, at),)
+            return compare_with(model, response, scale, points, at)
         except ValueError:
             for x in points.split(1):  # if some points are far away, the host loses digits of the others
                 compare_with(model, response, scale, x, process.along(Line.at(x)))
-            return (f"m and v equal the host's at each of {len(points)} points alone",)
+            return f"m and v equal the host's at each of {len(points)} points alone"
+
+    with snapshot.predicting(model):
+        if len(beside):
+            compare(beside, process.along(Line.at(beside)))
+        return (compare(points, at),)
 
 
 def compare_list(model: Any, response: Expectation, points: Float[Tensor, "k d"], at: Marginals) -> None:

@@ -19,6 +19,7 @@ from gplens.adapters.botorch.predictions import compare_live, compare_with, read
 from gplens.adapters.gpytorch.shadow import shadow
 from gplens.adapters.gpytorch.snapshot import Snapshot, reference
 from gplens.adapters.reading import Compare
+from gplens.adapters.support_points import between_neighbours
 from gplens.expectations.expectation import Expectation, ExpectedLink
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.expectations.variances import LatentVariance, OutcomeVariance
@@ -60,8 +61,15 @@ def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
     response = over_hyperparameters(ExpectedLink(links), draws)
     if reference(model).dtype != torch.float64:
         notes = (*notes, compare_with(replica, response, outcome.scale, points, process.along(Line.at(points))))
-    compare = partial(compare_live, model, process, response, outcome.scale, Snapshot(model, process))
+    beside = points[:0] if sparse else between_neighbours(process, raw_inputs(replica))
+    compare = partial(compare_live, model, process, response, outcome.scale, Snapshot(model, process), beside)
     return Part(process, links, read_noise(replica, points), draws, notes, compare, conjugate=not sparse)
+
+
+def raw_inputs(model: Any) -> Float[Tensor, "n d"]:
+    """The training inputs of an exact model before its transform; those of several outputs one after another."""
+    raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
+    return raw.detach().to("cpu", torch.float64).flatten(0, -2)
 
 
 def _evaluated_shadow(model: Any) -> Any:

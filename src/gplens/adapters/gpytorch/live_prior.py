@@ -15,23 +15,22 @@ from gpytorch.models import ApproximateGP, ExactGP
 from jaxtyping import Float
 from torch import Tensor
 
-from gplens.lines.line import Line
+from gplens.adapters.support_points import SupportPoints
 from gplens.processes.mix import Mix
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Process
 from gplens.processes.radial_posteriors import RadialPosteriors
 from gplens.processes.stack import Stack
 
-SUPPORT = 4
-"""Support points, and points of the call, that are compared with a support point beside them. Paths may pass data that
-are far from all points of the call."""
+CALLS = (ApproximateGP.__call__, ExactGP.__call__)
+"""As they were when this module was imported: a library may be patched later."""
 AGREEMENT = 1e-8
 """Difference between two float64 evaluations of one prior, relative to its scale; rounding leaves some 1e-13."""
 
 
 def follows_from_prior(module: Any) -> bool:
     """Whether a prediction is GPyTorch's own, of the prior that `forward` computes."""
-    return type(module).__call__ in (ApproximateGP.__call__, ExactGP.__call__)
+    return type(module).__call__ in CALLS
 
 
 @final
@@ -39,28 +38,22 @@ def follows_from_prior(module: Any) -> bool:
 class LivePrior:
     """The prior that was read, with the support points at which every comparison evaluates it."""
 
-    posteriors: tuple[Posterior, ...]
+    support: SupportPoints
     radial: RadialPosteriors | None
     """The same posteriors, if the kernels of all latent functions can be evaluated together."""
-    support: Float[Tensor, "s d"]
-    """Some support points, each with one at which k is near half of its largest value."""
 
     @staticmethod
     def of(process: Process) -> "LivePrior | None":
         """None for a process that is not made of posteriors."""
+        support = SupportPoints.of(process)
         base = process.base if isinstance(process, Mix) else process
-        parts = base.parts if isinstance(base, Stack) else (base,)
-        posteriors = tuple(part for part in parts if isinstance(part, Posterior))
-        if len(posteriors) < len(parts):
-            return None
-        chosen = _some(posteriors[0].Z)
         radial = base.radial if isinstance(base, Stack | Posterior) else None
-        return LivePrior(posteriors, radial, torch.cat([chosen, _partners(posteriors, chosen)]))
+        return None if support is None else LivePrior(support, radial)
 
     def is_of(self, module: Any, points: Float[Tensor, "k d"]) -> bool:
         """Whether `forward` of a module in float64 computes this prior at the points, and beside support points."""
         x = points.cpu()
-        every = torch.cat([x, self.support, _partners(self.posteriors, _some(x))])
+        every = torch.cat([x, self.support.pairs, self.support.beside(x)])
         with settings.lazily_evaluate_kernels(False), settings.debug(False):
             prior = module.forward(every.to(points))
             mean, covariance = prior.mean.cpu(), prior.lazy_covariance_matrix.to_dense().cpu()
@@ -75,7 +68,7 @@ class LivePrior:
         """k(x_i, x_j) of each latent function."""
         them = self.radial
         if them is None:
-            return torch.cat([p.kernel(X, X).expand(p.latents, -1, -1) for p in self.posteriors])
+            return torch.cat([p.kernel(X, X).expand(p.latents, -1, -1) for p in self.support.posteriors])
         scaled = (X - them.centre) * them.rho.sqrt()[:, None]
         norm2 = scaled.square().sum(2)
         r2 = norm2[:, :, None] + norm2[:, None] - 2 * (scaled @ scaled.mT)
@@ -85,22 +78,7 @@ class LivePrior:
         """mu(x_i) of each latent function."""
         if self.radial is not None:
             return self.radial.mean[:, None].expand(-1, len(X))
-        return torch.stack([mu(X) for posterior in self.posteriors for mu in posterior.means])
-
-
-def _some(points: Float[Tensor, "k d"]) -> Float[Tensor, "s d"]:
-    """At most SUPPORT points, evenly spaced."""
-    return points[:: -(-len(points) // SUPPORT)]
-
-
-def _partners(posteriors: tuple[Posterior, ...], points: Float[Tensor, "s d"]) -> Float[Tensor, "s d"]:
-    """For each point a support point of one of the posteriors, the one at which k is nearest to half of k(x, x)."""
-    partners = []
-    for i, posterior in enumerate(posteriors[: len(points)]):
-        x = points[i :: len(posteriors)]
-        k = posterior.kernel.section(Line.at(x), posterior.support).values[:, 0]
-        partners.append(posterior.Z[(k / posterior.kernel.diagonal(x)[:, None] - 0.5).abs().argmin(1)])
-    return torch.cat(partners)
+        return torch.stack([mu(X) for posterior in self.support.posteriors for mu in posterior.means])
 
 
 def _near(host: Float[Tensor, "*any"], ours: Float[Tensor, "c *k"], unit: float) -> bool:

@@ -4,28 +4,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from operator import is_
-from types import FunctionType, MethodType
 from typing import Any, final
 
 import torch
-from gpytorch import settings
-from gpytorch.kernels import Kernel
-from gpytorch.means import Mean
-from gpytorch.models import GP
 from torch import Tensor
 from torch.nn import Module
 
+from gplens.adapters.gpytorch.attributes import (
+    are_of_libraries,
+    attributes_of_libraries,
+    beside_prior,
+    check_attributes,
+    numbers_of,
+)
 from gplens.adapters.gpytorch.live_prior import LivePrior
 from gplens.adapters.gpytorch.shadow import CACHES, CONTAINERS, reachable_modules
 from gplens.adapters.reading import check_unchanged
 from gplens.processes.process import Process
-
-LIBRARIES = ("gpytorch.", "botorch.", "torch.", "gplens.")
-"""Packages whose modules compute a function of their tensors, of numbers in attributes and of settings."""
-
-FUNCTIONS = (FunctionType, MethodType)
-COMPARED = (bool, int, float, str, *FUNCTIONS)
-"""Types of attributes that are compared between two calls."""
 
 
 @contextmanager
@@ -113,6 +108,7 @@ class Snapshot:
         with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
+            self.attributes = attributes_of_libraries(module, parts)
             self.reference = reference(module)
         self.prior = LivePrior.of(process)
         self.numbers: list[Any] = []
@@ -128,8 +124,9 @@ class Snapshot:
             same = self._same(_tensors(module, parts))
             if not same:
                 check_unchanged(type(module).__name__, self.tensors, _named_tensors(module))
-            numbers = _numbers(parts, self.reference.dtype)
-            compared = self.keeps and same and numbers == self.numbers and _are_of_libraries(_beside_prior(parts))
+            check_attributes(type(module).__name__, self.attributes, attributes_of_libraries(module, parts))
+            numbers = numbers_of(parts, self.reference.dtype)
+            compared = self.keeps and same and numbers == self.numbers and are_of_libraries(beside_prior(parts))
             if compared:
                 for part, caches in zip(parts, self.caches, strict=True):
                     for name, cache in caches.items():
@@ -160,29 +157,6 @@ def _tensors(module: Any, parts: list[Module]) -> list[Tensor]:
     tensors = [part for given in data for part in ((given,) if isinstance(given, Tensor) else given or ())]
     for part in parts:
         tensors += [parameter for parameter in part._parameters.values() if parameter is not None]
-    for part in _beside_prior(parts):
+    for part in beside_prior(parts):
         tensors += [value for value in part.__dict__.values() if isinstance(value, Tensor)]
     return tensors + _buffers(parts)
-
-
-def _numbers(parts: list[Module], dtype: torch.dtype) -> list[Any]:
-    """Numbers, texts and functions in the attributes of modules, which modules they are, and GPyTorch's settings."""
-    jitters = [jitter.value(dtype) for jitter in (settings.cholesky_jitter, settings.variational_cholesky_jitter)]
-    return [settings.prior_mode.on(), *jitters] + [
-        (id(part), {name: value for name, value in part.__dict__.items() if type(value) in COMPARED}) for part in parts
-    ]
-
-
-def _beside_prior(parts: list[Module]) -> list[Module]:
-    """The modules that q(u) and noise may come from: all but the model, its kernels and its means."""
-    return [part for part in parts if not isinstance(part, (GP, Kernel, Mean))]
-
-
-def _are_of_libraries(parts: list[Module]) -> bool:
-    """Whether no part is of a class of the user's, or has a method of its own."""
-    return not [part for part in parts if _patched(part) or not type(part).__module__.startswith(LIBRARIES)]
-
-
-def _patched(part: Module) -> bool:
-    kind = type(part)
-    return bool([name for name, value in part.__dict__.items() if type(value) in FUNCTIONS and hasattr(kind, name)])

@@ -10,8 +10,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from torch import Tensor
 
 from gplens.adapters.reading import Reading, read_model
-from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
+from gplens.adapters.sklearn.changes import noticing_changes
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
+from gplens.adapters.support_points import beside_support
 from gplens.expectations.expectation import ExpectedLink
 from gplens.expectations.variances import LatentVariance
 from gplens.likelihood import Likelihood
@@ -43,7 +45,7 @@ def _(model: GaussianProcessRegressor, points: Float[Tensor, "k d"] | None) -> R
         notes=prior.notes,
         conjugate=True,
         columns=columns_of(model),
-        compare=noticing_changes(partial(_compare_live, model, prior, scale), model),
+        compare=noticing_changes(beside_support(process, partial(_compare_live, model, prior, scale)), model),
     )
 
 
