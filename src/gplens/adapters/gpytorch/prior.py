@@ -6,6 +6,7 @@ from typing import Any, final
 
 import torch
 from gpytorch.kernels import (
+    GridInterpolationKernel,
     InducingPointKernel,
     Matern52KernelGrad,
     NewtonGirardAdditiveKernel,
@@ -100,6 +101,11 @@ def _check_supported(model: Any) -> None:
             raise ValueError(
                 "expected a kernel of the inputs alone, got InducingPointKernel (SGPR), which depends on the training "
                 "data; fit an ApproximateGP with a VariationalStrategy instead."
+            )
+        if isinstance(part, GridInterpolationKernel):
+            raise ValueError(
+                "expected a kernel that predicts as it is, got GridInterpolationKernel (KISS-GP), whose predictions "
+                "GPyTorch interpolates on a grid; fit with its base kernel, or an ApproximateGP instead."
             )
         if isinstance(part, NewtonGirardAdditiveKernel) and torch.get_default_dtype() != torch.float64:
             raise ValueError(

@@ -46,7 +46,7 @@ def _copied(value: Any, copies: dict[int, Any]) -> Any:
         return tuple(_copied(inner, copies) for inner in value)
     if kind is MethodType:
         return MethodType(value.__func__, _copied(value.__self__, copies))
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) and not value.is_meta:
         dtype = torch.float64 if value.is_floating_point() else value.dtype
         copy: Any = value.detach().to(device="cpu", dtype=dtype, copy=True)
         copies[id(value)] = Parameter(copy, requires_grad=False) if isinstance(value, Parameter) else copy

@@ -158,5 +158,10 @@ def _tensors(module: Any, parts: list[Module]) -> list[Tensor]:
     for part in parts:
         tensors += [parameter for parameter in part._parameters.values() if parameter is not None]
     for part in beside_prior(parts):
-        tensors += [value for value in part.__dict__.values() if isinstance(value, Tensor)]
+        tensors += [value for value in part.__dict__.values() if isinstance(value, Tensor) and _is_dense(value)]
     return tensors + _buffers(parts)
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether torch compares tensors of this kind. Noise is dense; tensors of other kinds are a user's own."""
+    return tensor.layout == torch.strided and not (tensor.is_meta or tensor.is_nested)
