@@ -181,7 +181,7 @@ def test_paths_are_not_refined_below_the_error_of_the_target_itself() -> None:
 
 @pytest.mark.parametrize(("kernel", "least"), [(RBF, 0.1), (Matern52, 1.0)])
 def test_no_error_is_stated_below_what_estimates_can_tell(kernel: type, least: float) -> None:
-    """A tenth of what the tolerance allows, all of it for kernels that are not analytic, and zero where nothing moves."""
+    """A tenth of what the tolerance allows, all of it for kernels that are not analytic; zero where nothing moves."""
     g = generator(3)
     X, x0 = 0.3 * normal(g, 20, 3), torch.zeros(3).double()
     X[:, 2] = 0.0
