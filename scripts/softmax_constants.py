@@ -32,7 +32,7 @@ from gplens.expectations.softmax import block, cdf, integral, plan
 Array = NDArray[np.floating]
 Marginals = tuple[Tensor, Tensor]
 
-TESTS = Path(__file__).parents[1] / "tests" / "links" / "softmax"
+TESTS = Path(__file__).parents[1] / "tests"
 TINY_TO_HUGE = [0, 1e-30, 1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 1, 4, 20, 100, 400]
 
 
@@ -293,7 +293,7 @@ def trial(classes: int, count: int, tolerance: float) -> Trial:
 def accuracy(scale: float) -> None:
     """The largest errors against (3.2) to (3.4) by one dense trapezoid, and the identities."""
     sys.path.insert(0, str(TESTS))
-    from softmax_oracle import dense
+    from oracles.softmax import dense
 
     rows = []
     for name, (m, v) in regimes(scale).items():
