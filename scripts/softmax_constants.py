@@ -150,7 +150,7 @@ def cpu_time(pair: Marginals, repeats: int = 9) -> float:
     best = float("inf")
     for _ in range(repeats):
         start = time.process_time()
-        integral.expectation(*pair)
+        integral.softmax_moments(*pair)
         best = min(best, time.process_time() - start)
     return 1e3 * best
 
@@ -282,7 +282,7 @@ def trial(classes: int, count: int, tolerance: float) -> Trial:
         m = spread * (2 * draw.uniform(count // 2, classes) - 1)
         v = draw.choice(*m.shape) if listed else torch.exp(15 * draw.uniform(*m.shape) - 9)
         with record.of(len(m)):
-            result = integral.expectation(m, v, tolerance=tolerance)
+            result = integral.softmax_moments(m, v, tolerance=tolerance)
         attempts += np.bincount(np.minimum(record.attempts, 4), minlength=5)[1:]
         work, most = work + record.work, max(most, record.most)
         sums = max(sums, float((result.value.sum(1) - 1).abs().max()))
@@ -299,7 +299,7 @@ def accuracy(scale: float) -> None:
     for name, (m, v) in regimes(scale).items():
         references = [dense(*pair) for pair in zip(m.numpy(), v.numpy(), strict=True)]
         for tolerance in (1e-6, 1e-9, 1e-11):
-            result = integral.expectation(m, v, tolerance=tolerance)
+            result = integral.softmax_moments(m, v, tolerance=tolerance)
             got = (result.value, *result.jacobian())
             wanted = (np.stack(part) for part in zip(*references, strict=True))
             errors = [float(np.abs(g.numpy() - w).max()) for g, w in zip(got, wanted, strict=True)]
