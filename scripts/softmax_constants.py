@@ -32,7 +32,7 @@ from gplens.expectations.softmax import block, cdf, integral, plan
 Array = NDArray[np.floating]
 Marginals = tuple[Tensor, Tensor]
 
-TESTS = Path(__file__).parents[1] / "tests" / "links" / "softmax"
+TESTS = Path(__file__).parents[1] / "tests"
 TINY_TO_HUGE = [0, 1e-30, 1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 1, 4, 20, 100, 400]
 
 
@@ -150,7 +150,7 @@ def cpu_time(pair: Marginals, repeats: int = 9) -> float:
     best = float("inf")
     for _ in range(repeats):
         start = time.process_time()
-        integral.expectation(*pair)
+        integral.softmax_moments(*pair)
         best = min(best, time.process_time() - start)
     return 1e3 * best
 
@@ -282,7 +282,7 @@ def trial(classes: int, count: int, tolerance: float) -> Trial:
         m = spread * (2 * draw.uniform(count // 2, classes) - 1)
         v = draw.choice(*m.shape) if listed else torch.exp(15 * draw.uniform(*m.shape) - 9)
         with record.of(len(m)):
-            result = integral.expectation(m, v, tolerance=tolerance)
+            result = integral.softmax_moments(m, v, tolerance=tolerance)
         attempts += np.bincount(np.minimum(record.attempts, 4), minlength=5)[1:]
         work, most = work + record.work, max(most, record.most)
         sums = max(sums, float((result.value.sum(1) - 1).abs().max()))
@@ -293,13 +293,13 @@ def trial(classes: int, count: int, tolerance: float) -> Trial:
 def accuracy(scale: float) -> None:
     """The largest errors against (3.2) to (3.4) by one dense trapezoid, and the identities."""
     sys.path.insert(0, str(TESTS))
-    from softmax_oracle import dense
+    from oracles.softmax import dense
 
     rows = []
     for name, (m, v) in regimes(scale).items():
         references = [dense(*pair) for pair in zip(m.numpy(), v.numpy(), strict=True)]
         for tolerance in (1e-6, 1e-9, 1e-11):
-            result = integral.expectation(m, v, tolerance=tolerance)
+            result = integral.softmax_moments(m, v, tolerance=tolerance)
             got = (result.value, *result.jacobian())
             wanted = (np.stack(part) for part in zip(*references, strict=True))
             errors = [float(np.abs(g.numpy() - w).max()) for g, w in zip(got, wanted, strict=True)]

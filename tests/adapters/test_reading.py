@@ -123,6 +123,19 @@ def test_a_posterior_that_was_changed_in_place_is_refused(part: str, where: str,
         gplens.explain(model, X[:2], baseline=0.0, target=latent)
 
 
+@pytest.mark.parametrize("prepared", [False, True], ids=["model", "reading"])
+@pytest.mark.parametrize("part", tensors(small_posterior()))
+def test_a_change_that_only_the_path_shows_is_refused(part: str, prepared: bool) -> None:
+    """Both ends and the middle are so far from the data that the mean and the variance are those of the prior there."""
+    posterior = small_posterior()
+    model = gplens.read(posterior) if prepared else posterior
+    ends = {"X": [[31.0, 0.8]], "baseline": [-11.0, 0.1], "target": gplens.targets.Latent(), "support": False}
+    gplens.explain(model, **ends)
+    tensors(posterior)[part][..., 1].mul_(1.5)
+    with pytest.raises(ValueError, match=r"Posterior.*create a new one"):
+        gplens.explain(model, **ends)
+
+
 def test_a_posterior_is_not_refused_where_its_kernel_has_few_digits() -> None:
     """exp(-r2/2) is below 1e-308 there, where two ways to the same number differ in most of its digits."""
     Z = torch.rand(20, 3, generator=torch.Generator().manual_seed(0)).double()

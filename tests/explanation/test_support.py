@@ -176,3 +176,15 @@ def test_a_path_within_the_data_does_not_warn_and_neither_does_one_that_is_not_a
     with warnings.catch_warnings(action="error"):
         gplens.explain(posterior, Z[:3], baseline=Sample(Z), likelihood=Exp())
         gplens.explain(posterior, Z[:3], baseline=9.0, likelihood=Exp(), support=False)
+
+
+def test_what_is_low_between_two_of_the_33_points_is_not_seen() -> None:
+    """As SHARP_EDGES.md says: data at all of these points, 2.4 lengthscales from each other."""
+    Z = torch.linspace(0, 32 * 2.4, 33, dtype=torch.float64)[:, None]
+    gp = gplens.Posterior.exact(RBF(torch.ones(1, dtype=torch.float64)), Z, Z[:, 0].sin(), noise=0.01)
+    between = 1 - gp.v((Z[1:] + Z[:-1]) / 2)
+    e = gplens.explain(gp, Z[-1:], baseline=Z[0], target=gplens.targets.Latent(), support=True)
+    assert e.support is not None
+    assert float(between.max()) < 0.5
+    assert float(e.support.minimum[0]) > 0.9
+    assert not bool(e.support.prior_part.any())

@@ -250,3 +250,17 @@ def test_paths_are_not_refined_below_the_error_of_the_target_itself() -> None:
     paths = settled(Question(classes, Softmax(tolerance=1e-4), (0, 1, 2), 1e-6))
     assert bool(paths.settled.all())
     assert int(paths.nodes.max()) <= SIZES[1]
+
+
+@pytest.mark.parametrize(("kernel", "least"), [(RBF, 0.1), (Matern52, 1.0)])
+def test_no_error_is_stated_below_what_estimates_can_tell(kernel: type, least: float) -> None:
+    """A tenth of what the tolerance allows, all of it for kernels that are not analytic; zero where nothing moves."""
+    g = generator(3)
+    X, x0 = 0.3 * normal(g, 20, 3), torch.zeros(3).double()
+    X[:, 2] = 0.0
+    for tolerance in (1e-6, 1e-4):
+        e = explain(posterior(kernel), X, baseline=x0, likelihood=Exp(), tolerance=tolerance)
+        assert e.error is not None
+        size = torch.maximum((e.prediction - e.baseline_prediction).abs(), e.values.abs().amax(1))
+        assert (e.error[:, :2] >= 0.999 * least * tolerance * size[:, None]).all()
+        assert (e.error[:, 2] == 0).all()

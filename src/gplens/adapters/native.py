@@ -42,6 +42,8 @@ def _(model: Process, points: Float[Tensor, "k d"] | None) -> Reading:
 
     def compare(points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
         for posterior, x, now, latents in _posteriors(model, points, at):
+            if (changed := posterior.changed()) is not None:
+                raise ValueError(f"expected the tensors of the Posterior's creation, got another {changed}. {CHANGED}")
             k, mu = posterior.kernel(x, posterior.Z), torch.stack([mean(x) for mean in posterior.means], dim=1)
             size = mu.abs() + k.abs() @ posterior.beta.abs().mT
             m = mu + k @ posterior.beta.mT  # (1.1)

@@ -213,8 +213,13 @@ def _name(thing: object) -> str:
 
 
 def check_precision(thing: Any) -> None:
-    """Refuse a torch module in a precision without Cholesky decomposition, in which its host cannot predict."""
+    """Refuse a torch module without values, or in a precision in which its host cannot predict, without Cholesky."""
     for name, parameter in thing.named_parameters() if isinstance(thing, torch.nn.Module) else ():
+        if parameter.is_meta:
+            raise ValueError(
+                f'expected parameters with values, got {name} of {type(thing).__name__} on the device "meta", which '
+                'holds none; call model.to_empty(device="cpu") and load its state.'
+            )
         if parameter.is_floating_point() and parameter.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"expected parameters in float32 or float64, got {name} of {type(thing).__name__} in "

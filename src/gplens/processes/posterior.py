@@ -1,7 +1,7 @@
 """The canonical posterior that every fitted Gaussian process turns into (MATH 1)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -19,6 +19,9 @@ from gplens.means import ConstantMean, Mean
 from gplens.processes.posterior_along import PosteriorMarginals, posterior_pairs, posterior_split_pairs
 from gplens.processes.process import Blocks, Marginals, Process
 from gplens.processes.radial_posteriors import RadialPosteriors
+
+SMALL = 4096
+"""The most numbers of a tensor that is copied, to notice a change in place."""
 
 
 @final
@@ -68,6 +71,7 @@ class Posterior(Process):
         self._check()
         self.support = kernel.prepare(Z)
         self.A = replace(self.A, prior=float(kernel.diagonal(Z).max()))
+        self.created = self._marks()
 
     @staticmethod
     def exact(
@@ -138,6 +142,21 @@ class Posterior(Process):
         for name, tensor in {"Z": self.Z, "beta": self.beta, "A": self.A.F, "A's eigenvalues": self.A.s}.items():
             if bad := int((~tensor.isfinite()).sum()):
                 raise ValueError(f"expected finite numbers, got {bad} entries of {name} that are not.")
+
+    def changed(self) -> str | None:
+        """The name of a tensor that was changed in place since this object was created; None if none was."""
+        now = self._marks()
+        for name, marks in self.created.items():
+            if name not in now or not all(map(torch.equal, marks, now[name])):
+                return name
+        return None
+
+    def _marks(self) -> dict[str, tuple[Tensor, ...]]:
+        """Copies of the small tensors that this object is made from, and sums of the bits of the large ones."""
+        tensors = {"Z": self.Z, "beta": self.beta, "A.F": self.A.F, "A.s": self.A.s}
+        for i, part in enumerate((self.kernel, *self.means)):
+            tensors |= _tensors_of(type(part).__name__ if i == 0 else f"means[{i - 1}]", part)
+        return {name: _mark(tensor.detach()) for name, tensor in tensors.items()}
 
     @property
     def latents(self) -> int:
@@ -219,3 +238,23 @@ class Posterior(Process):
 def _one_per_latent(mean: Mean | Sequence[Mean] | None, latents: int) -> tuple[Mean, ...]:
     mean = ConstantMean(0.0) if mean is None else mean
     return (mean,) * latents if isinstance(mean, Mean) else tuple(mean)
+
+
+def _tensors_of(name: str, part: Any) -> dict[str, Tensor]:
+    """The tensors of a kernel or mean and of those that it is made of."""
+    if isinstance(part, Tensor):
+        return {name: part}
+    if isinstance(part, tuple):
+        return {key: value for i, inner in enumerate(part) for key, value in _tensors_of(f"{name}[{i}]", inner).items()}
+    if not is_dataclass(part) or isinstance(part, type):
+        return {}
+    held = [(field.name, getattr(part, field.name)) for field in fields(part)]
+    return {key: value for inner, value in held for key, value in _tensors_of(f"{name}.{inner}", value).items()}
+
+
+def _mark(tensor: Tensor) -> tuple[Tensor, ...]:
+    """A copy, or sums of the bits over two axes: sums of integers, which no order of summation changes."""
+    if tensor.numel() <= SMALL or tensor.ndim < 2:
+        return (tensor.clone(),)
+    bits = tensor.double().view(torch.int64)
+    return bits.sum(-1), bits.sum(-2)

@@ -58,6 +58,7 @@ ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "tuple in a list that contains it": lambda model: (lambda inner: inner.append((inner,)) or (inner,))([]),
     "module": lambda model: torch,
     "sparse tensor": lambda model: torch.eye(3).to_sparse(),
+    "tensor without values": lambda model: torch.empty(3, device="meta"),
     "slices and sets": lambda model: [slice(1), ..., {1, 2}],
     "bound method": lambda model: model.covar_module.forward,
     "hook": with_hook,
@@ -82,6 +83,22 @@ def test_any_attribute_may_be_on_a_model(make: Callable[[Any], Any]) -> None:
     assert {name: id(value) for name, value in vars(model).items()} == before
     assert model.extra is attribute
     torch.testing.assert_close(explanation.prediction, host(model), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sparse tensor", "tensor without values", "loss"])
+def test_a_reading_of_a_model_with_a_likelihood_that_keeps_it(name: str) -> None:
+    """Tensors of a likelihood are compared between two calls, as those of fixed noise; not all kinds can be."""
+    model = Model().eval()
+    model.likelihood.extra = ATTRIBUTES[name](model)
+    prepared = gplens.read(model)
+    for _ in range(3):
+        explanation = gplens.explain(prepared, X[:2] + 0.3, baseline=0.0)
+    torch.testing.assert_close(explanation.prediction, host(model), rtol=1e-9, atol=1e-9)
+
+
+def test_a_model_without_values_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"raw_noise.*meta.*to_empty"):
+        gplens.explain(Model().to("meta").eval(), X[:2], baseline=0.0)
 
 
 def test_an_open_file_may_be_on_a_model(tmp_path: Path) -> None:

@@ -98,11 +98,17 @@ class Exact(gpytorch.models.ExactGP):
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
-@pytest.mark.parametrize("name", ["InducingPointKernel", "RBFKernelGrad"])
+@pytest.mark.parametrize("name", ["InducingPointKernel", "RBFKernelGrad", "GridInterpolationKernel"])
 def test_priors_that_are_more_than_a_kernel_of_inputs_are_refused_by_name(name: str) -> None:
     X = torch.rand(9, 2, dtype=torch.float64)
     likelihood = gpytorch.likelihoods.GaussianLikelihood()
     sgpr = gpytorch.kernels.InducingPointKernel(ScaleKernel(gpytorch.kernels.RBFKernel()), X[:3].clone(), likelihood)
-    kernel = sgpr if name == "InducingPointKernel" else gpytorch.kernels.RBFKernelGrad()
+    kernel = {
+        "InducingPointKernel": lambda: sgpr,
+        "RBFKernelGrad": gpytorch.kernels.RBFKernelGrad,
+        "GridInterpolationKernel": lambda: gpytorch.kernels.GridInterpolationKernel(
+            gpytorch.kernels.RBFKernel(), num_dims=2, grid_size=20
+        ),
+    }[name]()
     with pytest.raises(ValueError, match=name):
         gplens.explain(Exact(X, kernel).double(), X, baseline=0.0)

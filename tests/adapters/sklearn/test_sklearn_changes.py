@@ -125,8 +125,8 @@ def test_a_patched_method_is_refused(make: Callable[[], Any], change: Callable[[
     model = make()
     reading = gplens.read(model)
     change(model)
-    for subject in (reading, model):
-        with pytest.raises(ValueError, match=r"-?\d+\.\d+ .* -?\d+\.\d+"):
+    for subject, message in ((reading, "whose predict"), (model, r"-?\d+\.\d+ .* -?\d+\.\d+")):
+        with pytest.raises(ValueError, match=message):
             gplens.explain(subject, X[:3], baseline=0.0)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gplens.adapters.botorch.latents import check_tasks
 from gplens.adapters.botorch.predictions import compare_list
-from gplens.adapters.botorch.single_model import likelihood_of, read_part
+from gplens.adapters.botorch.single_model import likelihood_of, raw_inputs, read_part
 from gplens.adapters.gpytorch.kernels import TRANSLATIONS, discrete
 from gplens.adapters.gpytorch.prior import some_of
 from gplens.adapters.gpytorch.variational import base_strategy
@@ -102,18 +102,14 @@ def _check_points(model: Any, points: Float[Tensor, "k d"]) -> None:
     if isinstance(model, MultiTaskGP):
         check_tasks(model, points)
     if isinstance(model, ExactGP):
-        check_columns(_raw_inputs(model).shape[-1], points)
-
-
-def _raw_inputs(model: Any) -> Float[Tensor, "*c n d"]:
-    return model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
+        check_columns(raw_inputs(model).shape[-1], points)
 
 
 def raw_points(model: Any) -> Float[Tensor, "k d"]:
     """Some raw training inputs; or inducing points, if no transform makes them differ from raw inputs."""
     first = _parts_of(model)[0]
     if isinstance(first, ExactGP):
-        raw = _raw_inputs(first)
+        raw = raw_inputs(first)
     elif getattr(first, "input_transform", None) is None:
         raw = base_strategy(first.model).inducing_points
     else:

@@ -73,24 +73,32 @@ def compare_live(
     response: Expectation,
     scale: Tensor,
     snapshot: Snapshot,
+    beside: Float[Tensor, "h d"],
     points: Float[Tensor, "k d"],
     at: Marginals,
 ) -> tuple[str, ...]:
-    """Compare with the live model: its tensors with those that were read, and its posterior with the process.
+    """Compare with the live model: what was read with what it has now, and its posterior with the process.
 
-    If a comparison of posteriors was made before and no tensor has changed since, the prior at the points is compared.
+    The posterior is also compared `beside` training inputs, since points of a call may be far from all of them. If a
+    comparison of posteriors was made before and no tensor has changed since, the prior at the points is compared.
     """
+
+    def compare(points: Float[Tensor, "k d"], at: Marginals) -> str:
+        try:
+            return compare_with(model, response, scale, points, at)
+        except ValueError:
+            for x in points.split(1):  # if some points are far away, the host loses digits of the others
+                compare_with(model, response, scale, x, process.along(Line.at(x)))
+            return f"m and v equal the host's at each of {len(points)} points alone"
+
     with snapshot.predicting(model) as (reference_now, compared):
         if compared and reference_now.dtype == torch.float64 and snapshot.prior and _follows_from_prior(model):
             with torch.no_grad():
                 if snapshot.prior.is_of(model, points.to(reference_now), at):
                     return (PRIOR.format(len(points)),)
-        try:
-            return (compare_with(model, response, scale, points, at),)
-        except ValueError:
-            for x in points.split(1):  # if some points are far away, the host loses digits of the others
-                compare_with(model, response, scale, x, process.along(Line.at(x)))
-            return (f"m and v equal the host's at each of {len(points)} points alone",)
+        if len(beside):
+            compare(beside, process.along(Line.at(beside)))
+        return (compare(points, at),)
 
 
 def _follows_from_prior(model: Any) -> bool:

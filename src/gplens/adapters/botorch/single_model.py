@@ -20,6 +20,7 @@ from gplens.adapters.gpytorch.live import Snapshot
 from gplens.adapters.gpytorch.live_prior import LivePrior
 from gplens.adapters.gpytorch.modules import reference, shadow
 from gplens.adapters.reading import Compare
+from gplens.adapters.support_points import between_neighbours
 from gplens.expectations.expectation import Expectation, ExpectedLink
 from gplens.expectations.hyperparameters import over_hyperparameters
 from gplens.expectations.variances import LatentVariance, OutcomeVariance
@@ -62,9 +63,18 @@ def read_part(model: Any, points: Float[Tensor, "k d"]) -> Part:
     if reference(model).dtype != torch.float64:
         notes = (*notes, compare_with(replica, response, outcome.scale, points, process.along(Line.at(points))))
     prior = None if sparse else LivePrior.of(process, float(outcome.scale[0]), float(outcome.shift[0]))
-    snapshot = Snapshot(model, process, prior)
-    compare = partial(compare_live, model, process, response, outcome.scale, snapshot)
+    beside, snapshot = (
+        points[:0] if sparse else between_neighbours(process, raw_inputs(replica)),
+        Snapshot(model, process, prior),
+    )
+    compare = partial(compare_live, model, process, response, outcome.scale, snapshot, beside)
     return Part(process, links, read_noise(replica, points), draws, notes, compare, conjugate=not sparse)
+
+
+def raw_inputs(model: Any) -> Float[Tensor, "n d"]:
+    """The training inputs of an exact model before its transform; those of several outputs one after another."""
+    raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
+    return raw.detach().to("cpu", torch.float64).flatten(0, -2)
 
 
 def _evaluated_shadow(model: Any) -> Any:

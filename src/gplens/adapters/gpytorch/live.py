@@ -9,16 +9,26 @@ from typing import Any, final
 
 import torch
 from gpytorch import settings
-from gpytorch.kernels import Kernel
-from gpytorch.means import Mean
-from gpytorch.models import GP, ApproximateGP
+from gpytorch.models import ApproximateGP
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import Module
 
-from gplens.adapters.gpytorch.live_prior import COMPARED, LivePrior, are_of_libraries, follows_from_prior
-from gplens.adapters.gpytorch.modules import CACHES, buffers_of, exactly, reference, undisturbed
+from gplens.adapters.gpytorch.live_prior import LivePrior, follows_from_prior
+from gplens.adapters.gpytorch.modules import (
+    CACHES,
+    are_of_libraries,
+    attributes_of_libraries,
+    beside_prior,
+    buffers_of,
+    check_attributes,
+    exactly,
+    numbers_of,
+    reference,
+    undisturbed,
+)
 from gplens.adapters.reading import check_unchanged, compare_numbers
+from gplens.adapters.support_points import SupportSample
 from gplens.lines.line import Line
 from gplens.processes.process import Marginals, Process
 
@@ -31,6 +41,8 @@ HINT = (
     "conditioned: call model.double() before it is fitted)."
 )
 PRIOR = "the host's tensors are those of an earlier comparison; its prior is the one that was read at {} points"
+NEAR = 0.5
+"""The support 1 - v/k of a point whose prediction tells kernels from each other."""
 AT_ONCE = 2e5
 """Products of differences, b n^2 d, up to which GPyTorch evaluates the kernel of n inducing points and the points
 compared in less time than it takes to keep track of a matrix that is evaluated later."""
@@ -52,6 +64,7 @@ class Snapshot:
         with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
+            self.attributes = attributes_of_libraries(module, parts)
             self.dtypes, self.reference = [tensor.dtype for tensor in self.in_order], reference(module)
         self.numbers: list[Any] = []
         self.caches: list[dict[str, Any]] = []
@@ -73,8 +86,9 @@ class Snapshot:
             same = same and all(map(torch.equal, self.in_order, tensors))
             if not same:
                 check_unchanged(type(module).__name__, self.tensors, _named_tensors(module))
-            numbers = _numbers(parts, self.reference.dtype)
-            compared = self.keeps and same and numbers == self.numbers and are_of_libraries(_beside_prior(parts))
+            check_attributes(type(module).__name__, self.attributes, attributes_of_libraries(module, parts))
+            numbers = numbers_of(parts, self.reference.dtype)
+            compared = self.keeps and same and numbers == self.numbers and are_of_libraries(beside_prior(parts))
             if compared:
                 for part, caches in zip(parts, self.caches, strict=True):
                     for name, cache in caches.items():
@@ -101,22 +115,14 @@ def _tensors(module: Any, parts: list[Module]) -> list[Tensor]:
     tensors = [*_training_data(module).values(), *buffers_of(parts)]
     for part in parts:
         tensors += [parameter for parameter in part._parameters.values() if parameter is not None]
-    for part in _beside_prior(parts):
-        tensors += [value for value in part.__dict__.values() if isinstance(value, Tensor)]
+    for part in beside_prior(parts):
+        tensors += [value for value in part.__dict__.values() if isinstance(value, Tensor) and _is_dense(value)]
     return tensors
 
 
-def _numbers(parts: list[Module], dtype: torch.dtype) -> list[Any]:
-    """Numbers, texts and functions in the attributes of modules, which modules they are, and GPyTorch's settings."""
-    jitters = [jitter.value(dtype) for jitter in (settings.cholesky_jitter, settings.variational_cholesky_jitter)]
-    return [settings.prior_mode.on(), *jitters] + [
-        (id(part), {name: value for name, value in part.__dict__.items() if type(value) in COMPARED}) for part in parts
-    ]
-
-
-def _beside_prior(parts: list[Module]) -> list[Module]:
-    """The modules that q(u) and noise may come from: all but the model, its kernels and its means."""
-    return [part for part in parts if not isinstance(part, (GP, Kernel, Mean))]
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether torch compares tensors of this kind. Noise is dense; tensors of other kinds are a user's own."""
+    return tensor.layout == torch.strided and not (tensor.is_meta or tensor.is_nested)
 
 
 @final
@@ -196,12 +202,28 @@ def compare_live(
             prior = snapshot.prior
             if prior is not None and prior.is_of(model, x, at):
                 return (PRIOR.format(len(points)),)
+        if _all_far(process, points, at) and (support := SupportSample.of(process)) is not None:
+            here = support.between
+            _agrees_at(here, process.along(Line.at(here)), model, process, here.to(reference_now))
         if _is_small(model, snapshot):
             with suppress(ValueError, RuntimeError):  # then lazily, as the host does by itself
                 return (agree(at, predict(model, x, at_once=True), dtype),)
-        try:
-            return (agree(at, predict(model, x), dtype),)
-        except ValueError:
-            for point, near in zip(points.split(1), x.split(1), strict=True):  # beside points that are far away the
-                agree(process.along(Line.at(point)), predict(model, near), dtype)  # host loses digits of the others
-            return (f"m and v equal the host's in {dtype} at each of {len(points)} points alone",)
+        return (_agrees_at(points, at, model, process, x),)
+
+
+def _all_far(process: Process, points: Float[Tensor, "k d"], at: Marginals) -> bool:
+    """Whether all points are so far from the data that every kernel predicts the same at them, up to its variance."""
+    support = process.support_along(Line.at(points), at)
+    return support is None or bool((support < NEAR).all())
+
+
+def _agrees_at(
+    points: Float[Tensor, "k d"], at: Marginals, model: Any, process: Process, x: Float[Tensor, "k d"]
+) -> str:
+    """Compare at all points at once, or else one by one; x are the points as the model takes them."""
+    try:
+        return agree(at, predict(model, x), x.dtype)
+    except ValueError:
+        for point, near in zip(points.split(1), x.split(1), strict=True):  # beside points that are far away the
+            agree(process.along(Line.at(point)), predict(model, near), x.dtype)  # host loses digits of the others
+        return f"m and v equal the host's in {x.dtype} at each of {len(points)} points alone"

@@ -7,7 +7,6 @@ compared together with support points at which the kernel varies.
 """
 
 from dataclasses import dataclass
-from types import FunctionType, MethodType
 from typing import Any, final
 
 import torch
@@ -15,9 +14,8 @@ from gpytorch import settings
 from gpytorch.models import ApproximateGP, ExactGP
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import Module
 
-from gplens.lines.line import Line
+from gplens.adapters.support_points import SUPPORT, SupportSample
 from gplens.processes.mix import Mix, MixMarginals
 from gplens.processes.posterior import Posterior
 from gplens.processes.process import Marginals, Process
@@ -25,31 +23,15 @@ from gplens.processes.radial_posteriors import RadialMarginals, RadialPosteriors
 from gplens.processes.stack import Stack
 from gplens.processes.transformed import AffineMap, Transformed, TransformedMarginals
 
-SUPPORT = 4
-"""Support points, and points of the call, that are compared with a support point beside them. Paths may pass data that
-are far from all points of the call."""
-LIBRARIES = ("gpytorch.", "botorch.", "torch.", "gplens.")
-"""Packages whose modules compute a function of their tensors, of numbers in attributes and of settings."""
-FUNCTIONS = (FunctionType, MethodType)
-COMPARED = frozenset((bool, int, float, str, *FUNCTIONS))
-"""Types of attributes that are compared between two calls."""
+CALLS = (ApproximateGP.__call__, ExactGP.__call__)
+"""As they were when this module was imported: a library may be patched later."""
 AGREEMENT = 1e-8
 """Difference between two float64 evaluations of one prior, relative to its scale; rounding leaves some 1e-13."""
 
 
-def are_of_libraries(parts: list[Module]) -> bool:
-    """Whether no part is of a class of the user's, or has a method of its own."""
-    return not [part for part in parts if _patched(part) or not type(part).__module__.startswith(LIBRARIES)]
-
-
-def _patched(part: Module) -> bool:
-    kind = type(part)
-    return bool([name for name, value in part.__dict__.items() if type(value) in FUNCTIONS and hasattr(kind, name)])
-
-
 def follows_from_prior(module: Any) -> bool:
     """Whether a prediction is GPyTorch's own, of the prior that `forward` computes."""
-    return type(module).__call__ in (ApproximateGP.__call__, ExactGP.__call__)
+    return type(module).__call__ in CALLS
 
 
 @final
@@ -57,11 +39,9 @@ def follows_from_prior(module: Any) -> bool:
 class LivePrior:
     """The prior that was read, with the support points at which every comparison evaluates it."""
 
-    posteriors: tuple[Posterior, ...]
+    support: SupportSample
     radial: RadialPosteriors | None
     """The same posteriors, if the kernels of all latent functions can be evaluated together."""
-    support: Float[Tensor, "s d"]
-    """Some support points, each with one at which k is near half of its largest value."""
     map: AffineMap | None
     """The map from inputs to those of the posteriors; None if they are the same."""
     scale: float
@@ -72,15 +52,10 @@ class LivePrior:
     def of(process: Process, scale: float = 1.0, shift: float = 0.0) -> "LivePrior | None":
         """None for a process that is not made of posteriors."""
         affine = process.map if isinstance(process, Transformed) else None
-        base = process.base if isinstance(process, Mix | Transformed) else process
-        parts = base.parts if isinstance(base, Stack) else (base,)
-        posteriors = tuple(part for part in parts if isinstance(part, Posterior))
-        if len(posteriors) < len(parts):
-            return None
-        chosen = _some(posteriors[0].Z)
-        radial = base.radial if isinstance(base, Stack | Posterior) else None
-        support = torch.cat([chosen, _partners(posteriors, chosen)])
-        return LivePrior(posteriors, radial, support, affine, scale, shift)
+        process = process.base if isinstance(process, Transformed) else process
+        base = process.base if isinstance(process, Mix) else process
+        support, radial = SupportSample.of(process), base.radial if isinstance(base, Stack | Posterior) else None
+        return None if support is None else LivePrior(support, radial, affine, scale, shift)
 
     def is_of(self, module: Any, points: Float[Tensor, "k d"], at: Marginals) -> bool:
         """Whether `forward` of a module in float64 computes this prior at the points, and beside support points.
@@ -93,7 +68,7 @@ class LivePrior:
             x = self.map(x)
             if not _near(module.transform_inputs(points).cpu()[None], x[None], 1.0):
                 return False
-        every = torch.cat([x, self.support, self._beside(x, at)])
+        every = torch.cat([x, self.support.pairs, self._beside(x, at)])
         with settings.lazily_evaluate_kernels(False), settings.debug(False):
             prior = module.forward(every.to(points))
             mean, covariance = prior.mean.cpu(), prior.lazy_covariance_matrix.to_dense().cpu()
@@ -110,20 +85,20 @@ class LivePrior:
         """Support points beside some of the points, by k at them if the marginals have it."""
         at = at.base if isinstance(at, MixMarginals | TransformedMarginals) else at
         if not isinstance(at, RadialMarginals):
-            return _partners(self.posteriors, _some(x))
+            return self.support.beside(x)
         chosen = range(0, len(x), -(-len(x) // SUPPORT))
-        latents = [i % len(self.posteriors) for i in range(len(chosen))]
+        latents = [i % len(self.support.posteriors) for i in range(len(chosen))]
         k = at.jet.profile[latents, list(chosen), 0] / at.posteriors.variance[latents, None]
         nearest = (k - 0.5).abs_().argmin(1)
-        if len(self.posteriors) == 1:
-            return self.posteriors[0].Z[nearest]
-        return torch.stack([self.posteriors[i].Z[j] for i, j in zip(latents, nearest.tolist(), strict=True)])
+        if len(self.support.posteriors) == 1:
+            return self.support.posteriors[0].Z[nearest]
+        return torch.stack([self.support.posteriors[i].Z[j] for i, j in zip(latents, nearest.tolist(), strict=True)])
 
     def _kernels(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "c k k"]:
         """k(x_i, x_j) of each latent function."""
         them = self.radial
         if them is None:
-            return torch.cat([p.kernel(X, X).expand(p.latents, -1, -1) for p in self.posteriors])
+            return torch.cat([p.kernel(X, X).expand(p.latents, -1, -1) for p in self.support.posteriors])
         scaled = (X - them.centre) * them.rho.sqrt()[:, None]
         products = torch.bmm(scaled, scaled.mT)
         norm2 = products.diagonal(dim1=1, dim2=2)
@@ -134,22 +109,7 @@ class LivePrior:
         """mu(x_i) of each latent function."""
         if self.radial is not None:
             return self.radial.mean[:, None].expand(-1, len(X))
-        return torch.stack([mu(X) for posterior in self.posteriors for mu in posterior.means])
-
-
-def _some(points: Float[Tensor, "k d"]) -> Float[Tensor, "s d"]:
-    """At most SUPPORT points, evenly spaced."""
-    return points[:: -(-len(points) // SUPPORT)]
-
-
-def _partners(posteriors: tuple[Posterior, ...], points: Float[Tensor, "s d"]) -> Float[Tensor, "s d"]:
-    """For each point a support point of one of the posteriors, the one at which k is nearest to half of k(x, x)."""
-    partners = []
-    for i, posterior in enumerate(posteriors[: len(points)]):
-        x = points[i :: len(posteriors)]
-        k = posterior.kernel.section(Line.at(x), posterior.support).values[:, 0]
-        partners.append(posterior.Z[(k / posterior.kernel.diagonal(x)[:, None] - 0.5).abs().argmin(1)])
-    return torch.cat(partners)
+        return torch.stack([mu(X) for posterior in self.support.posteriors for mu in posterior.means])
 
 
 def _near(host: Float[Tensor, "*any"], ours: Float[Tensor, "c *k"], unit: float) -> bool:

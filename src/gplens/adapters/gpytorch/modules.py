@@ -9,11 +9,14 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import is_
-from types import MethodType
-from typing import Any, TypeVar, final
+from types import FunctionType, MethodType
+from typing import Any, TypeVar
 
 import torch
 from gpytorch import settings
+from gpytorch.kernels import Kernel
+from gpytorch.means import Mean
+from gpytorch.models import GP
 from gpytorch.variational._variational_strategy import _VariationalStrategy
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
@@ -26,6 +29,14 @@ CACHES = {"_memoize_cache": dict, "prediction_strategy": type(None)}
 CONTAINERS = (dict, OrderedDict, list)
 """Containers whose contents are copied with a module, and restored after a prediction of the live module."""
 COLLECTIONS = (*CONTAINERS, tuple)
+LIBRARIES = ("gpytorch.", "botorch.", "torch.", "gplens.")
+"""Packages whose modules compute a function of their tensors, of numbers in attributes and of settings."""
+FUNCTIONS = (FunctionType, MethodType)
+COMPARED = frozenset((bool, int, float, str, *FUNCTIONS))
+"""Types of attributes that are compared between two calls."""
+MODE = ("training", "_has_transformed_inputs")
+"""Attributes that a change between training and evaluation changes."""
+Attributes = list[tuple[type, dict[str, Any]]]
 LEAVES = frozenset((bool, type(None), str, int, float, Tensor, Parameter, torch.Size))
 """Types of values that cannot contain a module: most attributes of a module."""
 
@@ -53,6 +64,8 @@ def _copied(value: Any, copies: dict[int, Any]) -> Any:
     if kind is MethodType:
         return MethodType(value.__func__, _copied(value.__self__, copies))
     if isinstance(value, Tensor):
+        if value.is_meta:  # it has no values to copy
+            return value
         dtype = torch.float64 if value.is_floating_point() else value.dtype
         copy: Any = value.detach().to(device="cpu", dtype=dtype, copy=True)
         copies[id(value)] = Parameter(copy, requires_grad=False) if isinstance(value, Parameter) else copy
@@ -88,33 +101,6 @@ def reachable_modules(module: Module) -> list[Module]:
             modules.append(value)
             reached += value.__dict__.values()
     return modules
-
-
-@final
-class _EarlyExitError(BaseException):
-    """Ends `forward` where a part of the model is called with x; `except Exception` does not catch it."""
-
-
-def received_by(model: Any, name: str, X: Tensor) -> Tensor | None:
-    """What `forward` of a model gives to its attribute `name` first, for the inputs X; None if it does not call it.
-
-    This runs a copy of the model, whose attribute ends `forward` when it is called. The model is not changed.
-    """
-
-    def stop(part: Any, x: Tensor, *args: Any, **kwargs: Any) -> None:
-        raise _EarlyExitError(x)
-
-    part, kind, model_kind = getattr(model, name), type(getattr(model, name)), type(model)
-    listening: Any = type(kind.__name__, (kind,), {"__call__": stop})
-    substitute = object.__new__(listening)
-    substitute.__dict__ = vars(part)
-    listener: Any = object.__new__(model_kind)
-    listener.__dict__ = {**vars(model), "_modules": {**model._modules, name: substitute}}
-    try:
-        listener.forward(X)
-    except _EarlyExitError as received:
-        return received.args[0]
-    return None
 
 
 @contextmanager
@@ -208,3 +194,57 @@ def exactly() -> Iterator[None]:
 def without_warnings_of_jitter() -> warnings.catch_warnings:
     """For predictions at points that may coincide, where GPyTorch factorises in passing what is not used."""
     return warnings.catch_warnings(action="ignore", category=NumericalWarning)
+
+
+def numbers_of(parts: list[Module], dtype: torch.dtype) -> list[Any]:
+    """Numbers, texts and functions in the attributes of modules, which modules they are, and GPyTorch's settings."""
+    jitters = [jitter.value(dtype) for jitter in (settings.cholesky_jitter, settings.variational_cholesky_jitter)]
+    return [settings.prior_mode.on(), *jitters] + [
+        (part, {name: value for name, value in part.__dict__.items() if type(value) in COMPARED}) for part in parts
+    ]
+
+
+def attributes_of_libraries(module: Module, parts: list[Module]) -> Attributes:
+    """The class of each part, and what it does beside its tensors: numbers and texts of the libraries' modules, which
+    keep nothing else there than what they compute with, and methods of single objects of any class.
+
+    Modules of users may count calls or keep a loss in a number.
+    """
+    attributes: Attributes = []
+    for part in parts:
+        kind, types = type(part), COMPARED if _is_of_libraries(part) and part is not module else FUNCTIONS
+        compared = {n: value for n, value in part.__dict__.items() if type(value) in types and n not in MODE}
+        attributes.append((kind, {n: v for n, v in compared.items() if type(v) not in FUNCTIONS or hasattr(kind, n)}))
+    return attributes
+
+
+def check_attributes(name: str, before: Attributes, now: Attributes) -> None:
+    """Refuse a live module whose parts are of other classes, or compute with other numbers, than when it was read."""
+    if before == now:
+        return
+    if [kind for kind, _ in before] != [kind for kind, _ in now]:
+        raise ValueError(f"expected the {name} that was read, got one with other parts.")
+    for (kind, old), (_, new) in zip(before, now, strict=True):
+        for key in dict.fromkeys((*old, *new)):
+            if old.get(key) is not new.get(key) and old.get(key) != new.get(key):
+                key = f"{kind.__name__}.{key}"
+                raise ValueError(f"expected the {name} that was read, got one whose {key} has changed since.")
+
+
+def beside_prior(parts: list[Module]) -> list[Module]:
+    """The modules that q(u) and noise may come from: all but the model, its kernels and its means."""
+    return [part for part in parts if not isinstance(part, (GP, Kernel, Mean))]
+
+
+def are_of_libraries(parts: list[Module]) -> bool:
+    """Whether no part is of a class of the user's, or has a method of its own."""
+    return not [part for part in parts if _patched(part) or not _is_of_libraries(part)]
+
+
+def _is_of_libraries(part: Module) -> bool:
+    return type(part).__module__.startswith(LIBRARIES)
+
+
+def _patched(part: Module) -> bool:
+    kind = type(part)
+    return bool([name for name, value in part.__dict__.items() if type(value) in FUNCTIONS and hasattr(kind, name)])

@@ -1,11 +1,13 @@
 """The prior of a GPyTorch model: its kernel and mean, or `forward` itself if it does more than that (MATH 1)."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import torch
 from gpytorch.kernels import (
+    GridInterpolationKernel,
     InducingPointKernel,
     Matern52KernelGrad,
     NewtonGirardAdditiveKernel,
@@ -21,9 +23,8 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from gplens.adapters.gpytorch.features import Features, features_for
 from gplens.adapters.gpytorch.kernels import translate_kernel, translate_mean
-from gplens.adapters.gpytorch.modules import received_by, without_warnings_of_jitter
+from gplens.adapters.gpytorch.modules import without_warnings_of_jitter
 from gplens.adapters.gpytorch.smoothness import check_differentiable, check_smooth
 from gplens.kernels import Autograd, Kernel, Warped
 from gplens.means import AutogradMean, ConstantMean, Mean
@@ -32,6 +33,8 @@ PARTS = ("covar_module", "mean_module")
 AGREEMENT = 1e-8
 """Relative difference between two float64 evaluations of one prior; rounding leaves some 1e-13."""
 
+Features = Callable[[Float[Tensor, "k d"]], Float[Tensor, "k e"]]
+"""What a model computes from its inputs before its kernel or mean: deep kernel learning (MATH 1.11)."""
 FEATURES = "covar_module is called with features of the inputs: their derivative goes through autograd"
 EMBEDDING = "covar_module embeds its inputs: the derivative of the embedding goes through autograd"
 
@@ -56,7 +59,7 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     _check_supported(model)
     if not isinstance(kernel, HostKernel) or not isinstance(mean, HostMean):
         return _by_forward(model, index, points, "the model has no covar_module and mean_module")
-    received = [received_by(model, name, points) for name in PARTS]
+    received = [_received_by(model, name, points) for name in PARTS]
     tables = [x for x in received if x is not None and x.ndim in (2, 3) and x.shape[-2] == len(points)]
     if len(tables) < len(PARTS):
         return _by_forward(model, index, points, "it does not call covar_module and mean_module with its inputs")
@@ -68,17 +71,17 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
             check_smooth(translated, points)
             notes = notes or (EMBEDDING,)
     else:
-        phi = features_for(model, "covar_module", index, points)
+        phi = _features_for(model, "covar_module", index, points)
         if notes:
             return _by_forward(model, index, points, f"{', '.join(notes)}, and covar_module is called with features")
         translated, notes = Warped(translated, phi), (FEATURES,)
     mu = translate_mean(mean, index)
     if not isinstance(mu, ConstantMean) and not torch.equal(features_of_mean, points):
-        mu = _mean_of(mu, features_for(model, "mean_module", index, points))
+        mu = _mean_of(mu, _features_for(model, "mean_module", index, points))
     prior = Prior(translated, mu, notes)
     if not _agrees(prior, model, index, points):
         for name in PARTS:
-            features_for(model, name, index, points)  # refuses inputs that are detached on their way
+            _features_for(model, name, index, points)  # refuses inputs that are detached on their way
         return _by_forward(model, index, points, "it differs from mean_module and covar_module at the points compared")
     return prior
 
@@ -99,6 +102,11 @@ def _check_supported(model: Any) -> None:
             raise ValueError(
                 "expected a kernel of the inputs alone, got InducingPointKernel (SGPR), which depends on the training "
                 "data; fit an ApproximateGP with a VariationalStrategy instead."
+            )
+        if isinstance(part, GridInterpolationKernel):
+            raise ValueError(
+                "expected a kernel that predicts as it is, got GridInterpolationKernel (KISS-GP), whose predictions "
+                "GPyTorch interpolates on a grid; fit with its base kernel, or an ApproximateGP instead."
             )
         if isinstance(part, NewtonGirardAdditiveKernel) and torch.get_default_dtype() != torch.float64:
             raise ValueError(
@@ -188,3 +196,53 @@ def cholesky(K: Float[Tensor, "n n"], what: str) -> tuple[Float[Tensor, "n n"], 
 def inverse(L: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
     """L^-1 of a lower triangular matrix."""
     return torch.linalg.solve_triangular(L, torch.eye(len(L), dtype=L.dtype), upper=False)
+
+
+def _features_for(model: Any, name: str, index: int, points: Float[Tensor, "k d"]) -> Features:
+    """phi, where `forward` calls the attribute `name` (its kernel or mean) with phi(x) for the inputs x.
+
+    It is computed by running `forward` up to that call, for latent function `index`.
+
+    Raises:
+        ValueError: if the features are detached from the inputs, so that they have no derivative.
+    """
+
+    def phi(X: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
+        received = _received_by(model, name, X)
+        assert received is not None
+        return received if received.ndim == 2 else received[index if len(received) > 1 else 0]
+
+    with torch.enable_grad():
+        if not phi(points.clone().requires_grad_()).requires_grad:
+            raise ValueError(
+                f"expected {name} to be called with features that autograd can differentiate, got some that "
+                f"{type(model).__name__}.forward computes without gradients; remove torch.no_grad() and detach() there."
+            )
+    return phi
+
+
+@final
+class _EarlyExitError(BaseException):
+    """Ends `forward` where a part of the model is called with x; `except Exception` does not catch it."""
+
+
+def _received_by(model: Any, name: str, X: Tensor) -> Tensor | None:
+    """What `forward` of a model gives to its attribute `name` first, for the inputs X; None if it does not call it.
+
+    This runs a copy of the model, whose attribute ends `forward` when it is called. The model is not changed.
+    """
+
+    def stop(part: Any, x: Tensor, *args: Any, **kwargs: Any) -> None:
+        raise _EarlyExitError(x)
+
+    part, kind, model_kind = getattr(model, name), type(getattr(model, name)), type(model)
+    listening: Any = type(kind.__name__, (kind,), {"__call__": stop})
+    substitute = object.__new__(listening)
+    substitute.__dict__ = vars(part)
+    listener: Any = object.__new__(model_kind)
+    listener.__dict__ = {**vars(model), "_modules": {**model._modules, name: substitute}}
+    try:
+        listener.forward(X)
+    except _EarlyExitError as received:
+        return received.args[0]
+    return None

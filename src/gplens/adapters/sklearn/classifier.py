@@ -13,8 +13,10 @@ from torch import Tensor
 
 from gplens.adapters.estimators import class_names, output_names, single_output_note
 from gplens.adapters.reading import Reading, read_model
-from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
+from gplens.adapters.sklearn.changes import noticing_changes
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
+from gplens.adapters.support_points import beside_support
 from gplens.expectations.expectation import ExpectedLink
 from gplens.expectations.variances import TotalVariance
 from gplens.likelihood import Likelihood
@@ -56,13 +58,15 @@ def _read(model: Any, points: Float[Tensor, "k d"] | None) -> Reading:
     outputs = output_names(names, len(latents))
     notes = tuple(dict.fromkeys(note for _, prior in latents for note in prior.notes))
     single = len(latents) == 1
+    process = latents[0][0] if single else Stack(tuple(posterior for posterior, _ in latents))
+    compare_live = beside_support(process, partial(_compare_live, model, latents, names))
     return Reading(
-        latents[0][0] if single else Stack(tuple(posterior for posterior, _ in latents)),
+        process,
         "GaussianProcessClassifier",
         _two_classes(outputs) if single else _one_versus_rest(outputs),
         notes=(*notes, *single_output_note(outputs)),
         columns=columns_of(model),
-        compare=noticing_changes(partial(_compare_live, model, latents, names), *_binary(model)),
+        compare=noticing_changes(compare_live, *_binary(model), model),
     )
 
 

@@ -13,10 +13,11 @@ from torch import Tensor
 from gplens.adapters.encoders import Encoder
 from gplens.adapters.reading import Reading, read_encoder, read_host, read_model
 from gplens.adapters.sklearn import affine_steps, encoding_steps, function_transformer, knots, smooth_steps
+from gplens.adapters.sklearn.changes import noticing_changes
 from gplens.adapters.sklearn.columns_of_steps import PipelineEncoder
 from gplens.adapters.sklearn.compositions import after, leaves, sequence
 from gplens.adapters.sklearn.plans import StepPlan, plan_of
-from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
 from gplens.adapters.sklearn.transformed_targets import undone
 from gplens.adapters.sklearn.wrappers import Unwrapped, unwrap
 from gplens.processes.curved import Curved, defined_at

@@ -1,5 +1,6 @@
 """GaussianProcessRegressor: training inputs as support points (MATH 1, first row of the table)."""
 
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -9,8 +10,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from torch import Tensor
 
 from gplens.adapters.reading import Reading, read_model
-from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, noticing_changes, predict
+from gplens.adapters.sklearn.changes import noticing_changes
+from gplens.adapters.sklearn.predictions import check_fitted_columns, columns_of, compare, predict
 from gplens.adapters.sklearn.prior import Prior, inverse, read_prior
+from gplens.adapters.support_points import beside_support
 from gplens.expectations.expectation import ExpectedLink
 from gplens.expectations.variances import LatentVariance
 from gplens.likelihood import Likelihood
@@ -47,7 +50,7 @@ def _(model: GaussianProcessRegressor, points: Float[Tensor, "k d"] | None) -> R
         notes=prior.notes,
         conjugate=True,
         columns=columns_of(model),
-        compare=noticing_changes(LiveRegressor(model, prior, scale), model),
+        compare=noticing_changes(LiveRegressor(model, prior, scale, process), model),
     )
 
 
@@ -76,14 +79,17 @@ class LiveRegressor:
     is left to compare, at the points and at some support points.
     """
 
-    def __init__(self, model: GaussianProcessRegressor, prior: Prior, scale: Float[Tensor, " c"]) -> None:
-        self.model, self.prior, self.scale, self.compared = model, prior, scale, False
+    def __init__(
+        self, model: GaussianProcessRegressor, prior: Prior, scale: Float[Tensor, " c"], process: Process
+    ) -> None:
+        self.model, self.prior, self.compared = model, prior, False
+        self.predictions = beside_support(process, partial(_compare_live, model, prior, scale))
 
     def __call__(self, points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
-        own = type(self.model).predict is not GaussianProcessRegressor.predict or "predict" in vars(self.model)
-        if self.compared and not own and self._has_kernel(points):
+        overridden = type(self.model).predict is not GaussianProcessRegressor.predict or "predict" in vars(self.model)
+        if self.compared and not overridden and self._has_kernel(points):
             return (f"the host's numbers are those of an earlier comparison; so is its kernel at {len(points)} points",)
-        notes = _compare_live(self.model, self.prior, self.scale, points, at)
+        notes = self.predictions(points, at)
         self.compared = True
         return notes
 
