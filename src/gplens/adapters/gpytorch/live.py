@@ -110,7 +110,7 @@ def _numbers(parts: list[Module], dtype: torch.dtype) -> list[Any]:
     """Numbers, texts and functions in the attributes of modules, which modules they are, and GPyTorch's settings."""
     jitters = [jitter.value(dtype) for jitter in (settings.cholesky_jitter, settings.variational_cholesky_jitter)]
     return [settings.prior_mode.on(), *jitters] + [
-        (id(part), {name: value for name, value in part.__dict__.items() if type(value) in COMPARED}) for part in parts
+        (part, {name: value for name, value in part.__dict__.items() if type(value) in COMPARED}) for part in parts
     ]
 
 

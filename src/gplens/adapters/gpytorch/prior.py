@@ -21,7 +21,7 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from gplens.adapters.gpytorch.features import Features, features_for
+from gplens.adapters.gpytorch.features import Features, check_attached, features_for
 from gplens.adapters.gpytorch.kernels import translate_kernel, translate_mean
 from gplens.adapters.gpytorch.modules import received_by, without_warnings_of_jitter
 from gplens.adapters.gpytorch.smoothness import check_differentiable, check_smooth
@@ -78,7 +78,7 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     prior = Prior(translated, mu, notes)
     if not _agrees(prior, model, index, points):
         for name in PARTS:
-            features_for(model, name, index, points)  # refuses inputs that are detached on their way
+            check_attached(model, name, points)
         return _by_forward(model, index, points, "it differs from mean_module and covar_module at the points compared")
     return prior
 

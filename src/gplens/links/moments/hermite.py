@@ -135,9 +135,7 @@ def sum_series(
         a[:, ::2] = psi[::2].to(m.dtype) @ even  # (5.10)
         a[:, 1::2] = psi[1::2].to(m.dtype) @ odd
         accumulate(out, power, r, a.reshape(3, -1, *m.shape))
-        power *= (
-            power.abs() > torch.finfo(m.dtype).eps ** 2
-        )  # underflow is slow: 18 s instead of 7 s at v = 400
+        power *= power.abs() > torch.finfo(m.dtype).eps ** 2  # underflow is slow: 18 s instead of 7 s at v = 400
         if not bool(power.any()):
             break
     return out
