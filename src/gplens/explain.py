@@ -115,7 +115,7 @@ def explain(
     target = _instance(Response() if target is None else target, Target, "target")
     rule = _instance(Adaptive() if rule is None else rule, Rule, "rule")
     if uncertainty is not None and not isinstance(uncertainty, bool):
-        _instance(uncertainty, Uncertainty, "uncertainty")
+        uncertainty = _instance(uncertainty, Uncertainty, "uncertainty")
     if progress is not None:
         check_progress(progress)
     with torch.inference_mode(False), torch.no_grad():

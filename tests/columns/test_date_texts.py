@@ -193,9 +193,7 @@ def test_a_csv_file_with_times_is_fitted_saved_and_explained(tmp_path: Path) -> 
     rows = pandas.DataFrame({"time": texts, "heat": r.normal(size=80)})
     y = np.cos(2 * np.pi * minutes / 1440) + 0.1 * r.normal(size=80)
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    frame = pandas.read_csv(
-        tmp_path / "rows.csv", float_precision="round_trip"
-    )  # pandas' own parser rounds some digits
+    frame = pandas.read_csv(tmp_path / "rows.csv", float_precision="round_trip")  # else the last digit may be rounded
     model = GPRegressor("rbf", random_state=0, progress=False).fit(frame, y)
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")

@@ -81,7 +81,7 @@ def read_prior(model: Any, index: int, points: Float[Tensor, "k d"]) -> Prior:
     prior = Prior(translated, mu, notes)
     if not _agrees(prior, model, index, points):
         for name in PARTS:
-            _features_for(model, name, index, points)  # refuses inputs that are detached on their way
+            _check_attached(model, name, points)
         return _by_forward(model, index, points, "it differs from mean_module and covar_module at the points compared")
     return prior
 
@@ -202,23 +202,26 @@ def _features_for(model: Any, name: str, index: int, points: Float[Tensor, "k d"
     """phi, where `forward` calls the attribute `name` (its kernel or mean) with phi(x) for the inputs x.
 
     It is computed by running `forward` up to that call, for latent function `index`.
-
-    Raises:
-        ValueError: if the features are detached from the inputs, so that they have no derivative.
     """
+    _check_attached(model, name, points)
 
     def phi(X: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
         received = _received_by(model, name, X)
         assert received is not None
         return received if received.ndim == 2 else received[index if len(received) > 1 else 0]
 
-    with torch.enable_grad():
-        if not phi(points.clone().requires_grad_()).requires_grad:
-            raise ValueError(
-                f"expected {name} to be called with features that autograd can differentiate, got some that "
-                f"{type(model).__name__}.forward computes without gradients; remove torch.no_grad() and detach() there."
-            )
     return phi
+
+
+def _check_attached(model: Any, name: str, points: Float[Tensor, "k d"]) -> None:
+    """Refuse a `forward` that detaches what it gives to the attribute `name` from the inputs."""
+    with torch.enable_grad():
+        received = _received_by(model, name, points.clone().requires_grad_())
+    if received is not None and not received.requires_grad:
+        raise ValueError(
+            f"expected {name} to be called with features that autograd can differentiate, got some that "
+            f"{type(model).__name__}.forward computes without gradients; remove torch.no_grad() and detach() there."
+        )
 
 
 @final
