@@ -128,7 +128,7 @@ class Fitted(NamedTuple):
 
 @final
 class RadialMarginals(Marginals):
-    """(1.1) and (1.2) of all latent functions at the nodes of a line, from the coefficients of r2 in 1, 2t and t^2  (4.3c)."""
+    """(1.1) and (1.2) of all latent functions at the nodes of a line, with r2 from its coefficients  (4.3c)."""
 
     def __init__(
         self,
