@@ -199,10 +199,7 @@ def inverse(L: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
 
 
 def _features_for(model: Any, name: str, index: int, points: Float[Tensor, "k d"]) -> Features:
-    """phi, where `forward` calls the attribute `name` (its kernel or mean) with phi(x) for the inputs x.
-
-    It is computed by running `forward` up to that call, for latent function `index`.
-    """
+    """phi, where `forward` calls the attribute `name` with phi(x) for the inputs x, by running it up to that call."""
     _check_attached(model, name, points)
 
     def phi(X: Float[Tensor, "k d"]) -> Float[Tensor, "k e"]:
