@@ -29,6 +29,11 @@ settings.load_profile("gplens")
 os.environ.pop("GPLENS_DATA", None)  # what a developer has there is no part of the tests
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))  # workers share the machine; the tensors are small
 os.environ.setdefault("GPLENS_SEED", str(secrets.randbits(32)))  # before workers are started, which inherit it
+EXTENSIONS = FOLDER.parent / ".pytest_cache" / "torch_extensions"
+if "PYTEST_XDIST_WORKER" not in os.environ:  # one that is not a worker, before there are any
+    os.environ["TORCH_EXTENSIONS_DIR"] = str(EXTENSIONS)
+    for lock in EXTENSIONS.rglob("lock"):  # BoTorch compiles a kernel, and waits for ever for a run that was killed
+        lock.unlink()
 
 LARGE, SAMPLED = 12, 6
 """Of a family of 12 or more cases of hosts `make test` runs every sixth one, and `make test-slow` the others."""
