@@ -204,11 +204,12 @@ def _support_from_shared_baseline(
     process: Process, x: Float[Tensor, "k d"], x0: Float[Tensor, "1 d"], marginals: Marginals
 ) -> Float[Tensor, "k 3"] | None:
     """The same for paths from one baseline, where the marginals are known."""
+    rest = process.support_along(Line.at(torch.cat([(x + x0) / 2, x])))
+    if rest is None:
+        return None
     middle = slice(len(marginals.v) // 2, len(marginals.v) // 2 + 1)  # between as many inputs and points half-way
     start = process.support_along(Line.at(x0), NodeValues(marginals.m[middle], marginals.v[middle]))
-    rest = process.support_along(Line.at(torch.cat([(x + x0) / 2, x])))
-    if start is None or rest is None:
-        return None
+    assert start is not None
     return torch.stack([start.amin().expand(len(x)), *rest.amin((1, 2)).chunk(2)], dim=1)
 
 

@@ -21,7 +21,7 @@ from messages import naming
 KILLED = """
 import os, signal, sys
 from gplens.estimators.training.loop import Loop
-sys.path.insert(0, os.path.dirname(sys.argv[1]))
+sys.path[:0] = sys.argv[1].split(os.pathsep)
 from test_training_resume import fit
 step = Loop._step
 def killed(self, number, *rest):
@@ -46,7 +46,8 @@ def fit(optimizer: str, folder: str) -> GPClassifier:
 def test_a_killed_fit_resumes_to_the_same_model(optimizer: str, tmp_path: Path) -> None:
     """SIGKILL in step 31, a checkpoint of step 28: every tensor equals that of a fit that was left alone."""
     whole, folder = fit(optimizer, str(tmp_path / "whole")), tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, __file__, optimizer, str(folder)]
+    folders = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
+    command = [sys.executable, "-c", KILLED, folders, optimizer, str(folder)]
     killed = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert killed.returncode == -signal.SIGKILL
     with safe_open(folder / checkpoint.NAME, framework="pt") as file:

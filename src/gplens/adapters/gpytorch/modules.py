@@ -205,16 +205,20 @@ def numbers_of(parts: list[Module], dtype: torch.dtype) -> list[Any]:
 
 
 def attributes_of_libraries(module: Module, parts: list[Module]) -> Attributes:
-    """The class of each part, and what it does beside its tensors: numbers and texts of the libraries' modules, which
-    keep nothing else there than what they compute with, and methods of single objects of any class.
+    """The class of each part, numbers and texts of modules of libraries, and methods that single objects were given.
 
     Modules of users may count calls or keep a loss in a number.
     """
     attributes: Attributes = []
     for part in parts:
-        kind, types = type(part), COMPARED if _is_of_libraries(part) and part is not module else FUNCTIONS
-        compared = {n: value for n, value in part.__dict__.items() if type(value) in types and n not in MODE}
-        attributes.append((kind, {n: v for n, v in compared.items() if type(v) not in FUNCTIONS or hasattr(kind, n)}))
+        kind = part.__class__
+        types = COMPARED if part is not module and kind.__module__.startswith(LIBRARIES) else FUNCTIONS
+        held = {
+            name: value
+            for name, value in part.__dict__.items()
+            if type(value) in types and name not in MODE and (type(value) not in FUNCTIONS or hasattr(kind, name))
+        }
+        attributes += ((kind, held),)
     return attributes
 
 
@@ -238,11 +242,7 @@ def beside_prior(parts: list[Module]) -> list[Module]:
 
 def are_of_libraries(parts: list[Module]) -> bool:
     """Whether no part is of a class of the user's, or has a method of its own."""
-    return not [part for part in parts if _patched(part) or not _is_of_libraries(part)]
-
-
-def _is_of_libraries(part: Module) -> bool:
-    return type(part).__module__.startswith(LIBRARIES)
+    return not [part for part in parts if _patched(part) or not type(part).__module__.startswith(LIBRARIES)]
 
 
 def _patched(part: Module) -> bool:
