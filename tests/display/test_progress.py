@@ -100,11 +100,11 @@ from gplens.calls import outcome
 from gplens.display import progress
 progress.DELAY = 0.0
 outcome.ROWS = 4
-spread_of = outcome.spread_of
+asked_spread = outcome.asked_spread
 def told(*args):
     print("portion", flush=True)
-    return spread_of(*args)
-outcome.spread_of = told
+    return asked_spread(*args)
+outcome.asked_spread = told
 g = torch.Generator().manual_seed(0)
 Z, y, X = (torch.randn(*shape, generator=g, dtype=torch.float64) for shape in ((20, 3), (20,), (4000, 3)))
 model = gplens.Posterior.exact(RBF(torch.ones(3, dtype=torch.float64)), Z, y, noise=0.1)

@@ -7,6 +7,7 @@ from numpy.polynomial import legendre
 from scipy.integrate import quad
 from torch import Tensor
 
+import gplens
 from conformance.zoo import generator, normal
 from gplens import Posterior, Stack, explain
 from gplens.baselines import Rows
@@ -264,3 +265,14 @@ def test_no_error_is_stated_below_what_estimates_can_tell(kernel: type, least: f
         size = torch.maximum((e.prediction - e.baseline_prediction).abs(), e.values.abs().amax(1))
         assert (e.error[:, :2] >= 0.999 * least * tolerance * size[:, None]).all()
         assert (e.error[:, 2] == 0).all()
+
+
+def test_inputs_of_many_features_at_their_baseline_get_zeros() -> None:
+    """No feature moves on any path of the block."""
+    g = torch.Generator().manual_seed(0)
+    Z, y = torch.randn(8, 20, generator=g).double(), torch.randn(8, generator=g).double()
+    gp = gplens.Posterior.exact(gplens.kernels.RBF(torch.full((20,), 4.0).double()), Z, y, noise=0.1)
+    explanation = gplens.explain(gp, Z[:2], baseline=gplens.baselines.Rows(Z[:2]), likelihood=gplens.links.Exp())
+    assert explanation.values.shape == (2, 20)
+    assert not explanation.values.any()
+    assert not explanation.gap.any()

@@ -42,9 +42,9 @@ def sums_of_many_features(
 
 
 def _moving(d: Float[Tensor, "b d"]) -> Int[Tensor, " k"] | slice:
-    """The features that differ from the baseline on some path; all, if these are most of them."""
+    """The features that differ from the baseline on some path; all, if these are most of them, or none."""
     columns = d.any(0).nonzero()[:, 0]
-    return columns if columns.shape[0] <= MOST_MOVING * d.shape[1] else slice(None)
+    return columns if 0 < columns.shape[0] <= MOST_MOVING * d.shape[1] else slice(None)
 
 
 def _multiplied(

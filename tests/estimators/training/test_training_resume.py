@@ -218,7 +218,6 @@ def test_progress_is_silent_where_nobody_watches(capfd: pytest.CaptureFixture[st
 BAR = """
 import time
 from gplens.estimators.training.monitor import StepBar
-from messages import naming
 with StepBar(100, 0, True) as bar:
     for _ in range(30):
         time.sleep(0.05)
