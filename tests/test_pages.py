@@ -118,11 +118,8 @@ SETTINGS = (
 
 
 def test_no_setting_of_the_process_is_changed() -> None:
-    """As SPEED.md says; programs of the paper's experiments may seed torch, and workers of Ray have threads.
-
-    blocks.py sets the number for threads of its own: tests/paths/test_threads.py asks all other threads for theirs.
-    """
-    programs = {"experiments", "worker_threads.py", "blocks.py"}
+    """As SPEED.md says; programs of the paper's experiments may seed torch, and workers of Ray have threads."""
+    programs = {"experiments", "worker_threads.py"}
     sources = [path for path in (ROOT / "src").rglob("*.py") if not programs & set(path.parts)]
     assert re.search(SETTINGS, "import torch\n    torch.set_num_threads(1)")
     assert not [path.name for path in sources if re.search(SETTINGS, path.read_text())]

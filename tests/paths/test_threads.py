@@ -1,9 +1,6 @@
 """Blocks of rows on threads: the same results in the same order, and no setting of torch changed."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
-from typing import Any
 
 import pytest
 import torch
@@ -16,8 +13,6 @@ from gplens.lines.line import Scratch
 from gplens.links import Exp
 from gplens.paths.blocks import balanced, in_order
 from gplens.processes import process
-
-attribute_module = import_module("gplens.paths.attribute")
 
 
 @pytest.fixture
@@ -47,27 +42,6 @@ def test_values_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> Non
     assert torch.equal(parts.nodes, whole.nodes)
 
 
-@pytest.mark.usefixtures("two_threads")
-@pytest.mark.parametrize(("rows", "blocks"), [(2, 0), (8, 2), (20, 2), (60, 6)])
-def test_rows_are_shared_among_threads_from_a_quarter_of_a_block_on(
-    rows: int, blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: list[int] = []
-
-    def counted(function: Any, parts: Any, threads: int) -> Any:
-        assert threads == 2
-        parts = list(parts)
-        sizes.extend(len(x) for x, _ in parts)
-        return in_order(function, parts, threads)
-
-    monkeypatch.setattr(attribute_module, "in_order", counted)
-    monkeypatch.setattr(attribute_module, "rows_of_a_block", lambda question, baselines: 13)
-    posterior, X = model()
-    assert explain(posterior, X[:rows], baseline=0.0, likelihood=Exp()).values.shape == (rows, 3)
-    assert len(sizes) == blocks
-    assert sum(sizes) == (rows if blocks else 0)
-
-
 @pytest.mark.parametrize(("rows", "block", "threads"), [(64, 13, 2), (5, 4, 2), (100, 7, 3), (9, 8, 1), (3, 2, 4)])
 def test_every_thread_has_equally_many_blocks(rows: int, block: int, threads: int) -> None:
     size = balanced(rows, block, threads)
@@ -82,20 +56,6 @@ def test_results_come_in_order_with_memory_of_their_own() -> None:
 
     squares = [float(result) for result in in_order(square, range(30), threads=3)]
     assert squares == [1000.0 * number**2 for number in range(30)]
-
-
-@pytest.mark.usefixtures("two_threads")
-def test_operations_on_threads_have_no_helpers_and_all_others_keep_theirs() -> None:
-    def within(_: int, __: Scratch) -> int:
-        return torch.get_num_threads()
-
-    def started_later(number: int, _: Scratch) -> int:
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(torch.get_num_threads).result() if number > 2 else 2
-
-    assert list(in_order(within, range(6), threads=2)) == [1] * 6
-    assert list(in_order(started_later, range(6), threads=2)) == [2] * 6
-    assert torch.get_num_threads() == 2
 
 
 def test_an_error_on_a_thread_is_raised() -> None:

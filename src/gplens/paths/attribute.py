@@ -27,8 +27,6 @@ CHANNELS = 3
 """Sums of a nested rule."""
 SUMS = 10
 """Numbers that a path holds for each feature and output: x - x0, the sums of two rules, and finished results."""
-SHARED = 0.25
-"""The part of a block from which on its rows are shared among threads. Fewer rows are too small operations for that."""
 NODES = 48
 """Numbers that the nodes of a path and their weights take: three for each of sixteen nodes."""
 
@@ -87,9 +85,9 @@ def attribute(
     Blocks are computed on as many threads as torch uses, unless derivatives come from autograd of a user's functions.
     """
     block = rows_of_a_block(question, baselines.shape[1])
-    threads = 1 if question.process.autograd else torch.get_num_threads()
-    if x.shape[0] <= (block if threads == 1 else max(1, SHARED * block)):
+    if x.shape[0] <= block:
         return _over_baselines(question, rule, x, baselines, background, Scratch())
+    threads = 1 if question.process.autograd else torch.get_num_threads()
     block = balanced(x.shape[0], block, threads)
     baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
 

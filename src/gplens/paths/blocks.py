@@ -2,14 +2,12 @@
 
 Results do not depend on the blocks, which bound the memory of temporaries and keep them small enough for the caches.
 Operations of torch release Python's global lock, and the blocks of a table are independent, so that threads over
-blocks are faster than threads inside the small products of one block. Both at once are slower than one thread: each
-operation of each thread would wait for helpers that have no processor.
+blocks are faster than threads inside the small products of one block.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Thread
 from typing import TypeVar
 
 import torch
@@ -28,19 +26,6 @@ def balanced(rows: int, block: int, threads: int) -> int:
     return -(-rows // (rounds * threads))
 
 
-def _without_helpers(usual: int) -> None:
-    """Let operations in this thread use no other threads; those of all other threads keep the usual number.
-
-    torch begins a thread with the number that was set last, in whichever thread, and keeps it there. The usual number
-    is therefore set again at once, by a thread that ends with that.
-    """
-    torch.get_num_threads()  # from now on, what is set in other threads does not matter here
-    torch.set_num_threads(1)
-    last = Thread(target=torch.set_num_threads, args=(usual,))
-    last.start()
-    last.join()
-
-
 def in_order(function: Callable[[Block, Scratch], Result], blocks: Iterable[Block], threads: int) -> Iterator[Result]:
     """The results of blocks, in order. Each thread has its own scratch memory, and records no gradients."""
     scratches = [Scratch() for _ in range(threads)]
@@ -56,8 +41,7 @@ def in_order(function: Callable[[Block, Scratch], Result], blocks: Iterable[Bloc
         finally:
             scratches.append(scratch)
 
-    usual = torch.get_num_threads()
-    with ThreadPoolExecutor(threads, initializer=_without_helpers, initargs=(usual,)) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[Result]] = deque()
         for block in blocks:
             pending.append(pool.submit(work, block))
