@@ -42,7 +42,7 @@ HINT = (
 )
 PRIOR = "the host's tensors are those of an earlier comparison; its prior is the one that was read at {} points"
 NEAR = 0.5
-"""The support 1 - v/k of a point whose prediction tells kernels from each other."""
+"""The support 1 - v/k from which on a point is near the data, so that its prediction depends on the kernel."""
 AT_ONCE = 2e5
 """Products of differences, b n^2 d, up to which GPyTorch evaluates the kernel of n inducing points and the points
 compared in less time than it takes to keep track of a matrix that is evaluated later."""
@@ -195,6 +195,7 @@ def compare_live(
     """Compare a process with the live model: with what was read, and its marginals `at` points with the predictions.
 
     If a comparison of predictions was made before and no tensor has changed since, the prior at the points is compared.
+    Where no point is near the data, the predictions between some support points are compared too.
     """
     with snapshot.predicting(model) as (reference_now, compared):
         x, dtype = points.to(reference_now), reference_now.dtype
