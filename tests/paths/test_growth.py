@@ -130,13 +130,7 @@ def peak(work: Callable[[], object]) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "rows", "block"),
-    [
-        (Adaptive(), 2_000, 2**20),
-        pytest.param(
-            *(RiemannRight(400), 50, 2**22),
-            marks=pytest.mark.xfail(reason="fixed rules take about 1 kB more for each row", strict=False),
-        ),
-    ],
+    [(Adaptive(), 2_000, 2**20), (RiemannRight(400), 50, 2**22)],
     ids=["default", "many nodes"],
 )
 def test_temporaries_do_not_grow_with_the_rows(
