@@ -35,7 +35,7 @@ def main() -> None:
     for name, work in works.items():
         print(f"{name}: {int(work.explain().nodes.min())} to {int(work.explain().nodes.max())} path nodes")
     sweep("BLOCK", works, [process], {f"2^{power}": 2**power for power in range(22, 29)}.items())
-    sweep("CHUNK", works, [radial_posteriors], {f"2^{power}": 2**power for power in range(12, 21, 2)}.items())
+    sweep("CHUNK", works, [radial_posteriors], {f"2^{power}": 2**power for power in range(13, 21, 2)}.items())
     sweep("SIZE", works, [line], {"none": 0, "16 MB": 2**21, "< 32 MB": 2**22 - 2**10, "64 MB": 2**23}.items())
     sweep("SIZES", works, [path_rules, path_psi, whole_paths], RATIOS.items())
 

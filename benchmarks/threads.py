@@ -1,6 +1,6 @@
-"""Two threads against one, each in a process of its own, which take turns.
+"""Two threads against one, each in a process of its own, which take turns; and two processes against one.
 
-python benchmarks/threads.py mnist 2     waits for lines on standard input, and answers each with the seconds of a turn
+python benchmarks/threads.py mnist 64 2     waits for lines on standard input, answers each with the times of a turn
 """
 
 import os
@@ -32,13 +32,20 @@ class Worker:
         self.process.stdin.close()
         self.process.wait()
 
-    def turn(self) -> Times:
+    def begin(self) -> None:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
+
+    def times(self) -> Times:
+        """The times of the turn that has begun."""
         answer = self.process.stdout.readline()
         if not answer:
             raise RuntimeError(f"expected the times of a turn, got the end of a worker ({self.process.wait()}).")
         return Times(*map(float, answer.split()))
+
+    def turn(self) -> Times:
+        self.begin()
+        return self.times()
 
 
 def two_against_one(name: str, rows: int, folder: Path | None, repeats: int = 5) -> Ratio:
@@ -48,7 +55,20 @@ def two_against_one(name: str, rows: int, folder: Path | None, repeats: int = 5)
         return ratio_of_turns(two.turn, one.turn, repeats)
 
 
-def main(name: str, rows: str, threads: str, folder: str) -> None:
+def two_processes_against_one(name: str, rows: int, folder: Path | None, repeats: int = 5) -> Ratio:
+    """How many times more rows two processes of one thread explain than one: what two cores of the machine give."""
+    with Worker(name, rows, 1, folder) as first, Worker(name, rows, 1, folder) as second:
+
+        def both() -> Times:
+            """Half of the time in which each explains all rows, while the other does."""
+            first.begin(), second.begin()
+            return Times(*(sum(pair) / 4 for pair in zip(first.times(), second.times(), strict=True)))
+
+        both(), first.turn()
+        return ratio_of_turns(both, first.turn, repeats)
+
+
+def main(name: str, rows: str, threads: str, folder: str = "") -> None:
     torch.set_num_threads(int(threads))
     work = load(name, Path(folder) if folder else None).workload.first(int(rows))
     for _ in sys.stdin:

@@ -12,7 +12,7 @@ import gplens
 from models import Workload
 from rivals import DRAWS, classes_by_captum, counts_by_captum, posterior_mean_by_captum, predictions_by_differences
 from rows import Row, calls, error, faster, slower
-from threads import two_against_one
+from threads import two_against_one, two_processes_against_one
 from timing import ratio
 from trained import Trained
 
@@ -148,9 +148,12 @@ def sklearn(work: Workload) -> Iterator[Row]:
 
 
 def threads(folder: Path | None) -> Iterator[Row]:
-    measured = two_against_one("mnist", 64, folder)
-    title = "MNIST, 100 points a class, 64 images, all classes, two threads"
-    yield Row(title, "one thread", f"{measured} faster", ">= 1.7x")
+    titles = {("mnist", 64): "MNIST, 100 points a class, 64 images, all classes", ("bikes", 2000): "bikes, 2,000 rows"}
+    for (name, rows), title in titles.items():
+        measured = two_against_one(name, rows, folder)
+        yield faster(f"{title}, two threads", "one thread", measured, ">= 1.7x")
+        limit = two_processes_against_one(name, rows, folder)
+        yield faster(f"{title}, two processes at once", "one process", limit, "-")
 
 
 PARTS: dict[str, Callable[[Workload], Iterator[Row]]] = {

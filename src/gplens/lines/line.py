@@ -24,7 +24,7 @@ class Scratch:
     """Tensors of a block of rows, cut from one piece of memory; `reset` makes all of it available to the next block.
 
     The system clears every page of newly allocated memory, which takes longer than the arithmetic on it. The code that
-    integrates a table holds one of these for each thread, and no tensor of it outlives its block. The memory is one
+    integrates a table holds one of these, and no tensor of it outlives its block. The memory is one
     piece, because glibc's malloc keeps a piece of up to 32 MB for the next call, and returns several that add up to
     more than twice the largest of them to the system.
     """

@@ -13,7 +13,6 @@ from torch import Tensor
 from gplens.lines.line import Line, Scratch
 from gplens.paths.adaptive import STATED, STATED_OF_ROUGH, OnPanels
 from gplens.paths.averaging import Background, averaged
-from gplens.paths.blocks import balanced, in_order
 from gplens.paths.gradient import PathGradient
 from gplens.paths.integrals import Attribution, Integral, empty_like, written_in_place
 from gplens.paths.integrand import Integrand, Question, Rule, Targets, targets_on
@@ -82,20 +81,16 @@ def attribute(
 ) -> Attribution:
     """The attributions of all inputs, each the average over its s baselines, in blocks of rows.
 
-    Blocks are computed on as many threads as torch uses, unless derivatives come from autograd of a user's functions.
+    Blocks follow one another, with the same scratch memory, and their operations use the threads of torch.
     """
-    block = rows_of_a_block(question, baselines.shape[1])
-    if x.shape[0] <= block:
-        return _over_baselines(question, rule, x, baselines, background, Scratch())
-    threads = 1 if question.process.autograd else torch.get_num_threads()
-    block = balanced(x.shape[0], block, threads)
-    baseline_blocks = [baselines] * -(-x.shape[0] // block) if baselines.shape[0] == 1 else baselines.split(block)
-
-    def averages(rows: tuple[Tensor, Tensor], scratch: Scratch) -> Attribution:
-        return _over_baselines(question, rule, *rows, background, scratch)
-
-    blocks = zip(x.split(block), baseline_blocks, strict=True)
-    return written_in_place(in_order(averages, blocks, min(threads, len(baseline_blocks))), x.shape[0])
+    rows, most, scratch = x.shape[0], rows_of_a_block(question, baselines.shape[1]), Scratch()
+    if rows <= most:
+        return _over_baselines(question, rule, x, baselines, background, scratch)
+    block = -(-rows // -(-rows // most))  # all blocks of one size, so that the last one is not small
+    starts = [baselines] * -(-rows // block) if len(baselines) == 1 else baselines.split(block)
+    blocks = zip(x.split(block), starts, strict=True)
+    done = (_over_baselines(question, rule, *points, background, scratch) for points in blocks)
+    return written_in_place(done, rows)
 
 
 def rows_of_a_block(question: Question, baselines: int) -> int:

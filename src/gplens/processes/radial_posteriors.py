@@ -21,9 +21,9 @@ from gplens.processes.radial_slopes import Fitted, slopes_in_directions
 if TYPE_CHECKING:
     from gplens.processes.posterior import Posterior
 
-CHUNK = 2**15
-"""Numbers of a tensor to which several operations are applied one after the other, before the next part of it: a few
-such parts (256 kB each) fit into the second-level cache. Recipe: benchmarks/blocks.py"""
+CHUNK = 2**17
+"""Numbers of a tensor to which several operations are applied one after the other, before the next part of it: a part
+(1 MB) stays in the caches, and threads of torch share it. Recipes: benchmarks/blocks.py, run.py --only threads"""
 Part = tuple[slice, slice] | None
 """Some latent functions at all lines, or one of them at some lines: contiguous in (c, b, q, n); None for everything."""
 
