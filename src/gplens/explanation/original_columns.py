@@ -65,4 +65,4 @@ def with_booleans(start: OriginalRows, shown: OriginalRows) -> OriginalRows:
     words = tuple(dict.fromkeys([*start.texts.words, *BOOLEANS]))
     no, yes = (words.index(word) for word in BOOLEANS)
     codes = torch.where(given, torch.where(start.numbers == 1, yes, no), start.texts.codes)
-    return OriginalRows(torch.where(given, torch.nan, start.numbers), EntryTexts(words, codes))
+    return OriginalRows(start.numbers, EntryTexts(words, codes))

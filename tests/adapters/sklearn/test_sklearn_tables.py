@@ -135,6 +135,7 @@ def test_booleans_of_a_baseline_are_shown_as_those_of_the_inputs() -> None:
     model = make_pipeline(steps, last).fit(X, response(TABLE))
     e = gplens.explain(model, X[1:3], baseline=X[:1])
     assert [(e.labels.input_text(i, 2), e.labels.baseline_text(i, 2)) for i in range(2)] == [("False", "True")] * 2
+    assert (e.inputs[:, 2].tolist(), e.baseline[:, 2].tolist()) == ([0, 0], [1, 1])
     mean = gplens.explain(model, X[1:3], baseline=gplens.baselines.Mean(X))
     assert mean.labels.baseline_text(0, 2) is None
     assert float(mean.baseline[0, 2]) == pytest.approx(14 / 40)
