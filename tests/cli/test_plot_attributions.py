@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
 from pyarrow import parquet
 
@@ -30,6 +31,16 @@ def test_a_file_has_the_numbers_that_were_written(attributions: Path, small_mode
     np.testing.assert_array_equal(e.prediction, table["prediction"])
     assert np.isfinite(e.inputs.numpy()).any()
     assert read_attributions(attributions, row=4).values.tolist() == e.values[4:5].tolist()
+
+
+def test_entries_that_are_no_numbers_have_texts(attributions: Path, tmp_path: Path) -> None:
+    """Booleans as the model shows them, missing ones too; a column that the table does not have has no text."""
+    names = read_attributions(attributions).feature_names
+    table = pyarrow.table({names[0]: [True, False, None, True, False, True]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    labels = read_attributions(attributions, data=tmp_path / "data.parquet").labels
+    assert [labels.input_text(row, 0) for row in range(3)] == ["True", "False", "missing"]
+    assert labels.input_text(0, 1) is None
 
 
 def test_pictures_of_a_file(attributions: Path, small_model: Path, tmp_path: Path, capsys: Capture) -> None:

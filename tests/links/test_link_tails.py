@@ -56,6 +56,13 @@ def test_logistic_moments_of_many_marginals_are_relative_to_themselves(name: str
     check_logistic(name, seed=fresh_seed(), count=200)
 
 
+@pytest.mark.parametrize(("m", "v"), [(5.0, 0.5), (30.0, 25.0)])
+def test_the_oracle_has_both_bulks_to_the_right_of_a_step(m: float, v: float) -> None:
+    """E s(f) at m and at -m add up to one, although E s'(f) comes from far left of m."""
+    total = oracle.relative_expectation(oracle.sigmoid, m, v) + oracle.relative_expectation(oracle.sigmoid, -m, v)
+    assert abs(total - 1) <= 1e-15
+
+
 @pytest.mark.parametrize("m", [-5.0, -9.0, -20.0, -37.0])
 def test_probits_are_relative_to_themselves_far_to_the_left(m: float) -> None:
     """To erfc(26) = 1e-300, where scipy's cdf ends too; Laplace's tail against mpmath."""

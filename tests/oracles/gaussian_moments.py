@@ -41,8 +41,10 @@ def relative_expectation(g: Function, m: float, v: float) -> mp.mpf:
     with mp.workdps(DIGITS):
         sd = mp.sqrt(mp.mpf(v))
         bulk = min(sd, max(-m / sd, 0)) if m < 0 else max(-sd, -m / sd)
-        splits = {bulk + k for k in (-10, -6, -3, -1, 0, 1, 3, 6, 10)} | {(x - m) / sd for x in SPLITS}
-        edges = sorted(z for z in splits if abs(z - bulk) < 10.01)
+        right = max(bulk, 0)  # E g has its bulk at z = 0 where E g' has it to the left
+        splits = {z + k for z in (bulk, right) for k in (-10, -6, -3, -1, 0, 1, 3, 6, 10)}
+        splits |= {(x - m) / sd for x in SPLITS}
+        edges = sorted(z for z in splits if bulk - 10.01 < z < right + 10.01)
         total = mp.mpf(0)
         for left, right in pairwise(edges):
             nodes = [((right + left + (right - left) * x) / 2, (right - left) / 2 * w) for x, w in NODES]

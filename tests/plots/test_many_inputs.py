@@ -1,14 +1,19 @@
 """Bars, beeswarms and scatters: what is drawn of many inputs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 from matplotlib.colors import to_rgba
 from plotted import NAMES, bars, classes, counts, gaussian, heading, labels, made, segments
 
 import gplens
 from gplens import plots
+from gplens.adapters.labels import EntryTexts, Labels
 from gplens.plots.beeswarm import swarm
 from gplens.plots.colours import GREY
+from messages import naming
 
 FULL = gplens.Full()
 
@@ -119,7 +124,12 @@ def test_a_scatter_of_a_feature_that_has_no_value_is_refused() -> None:
         plots.scatter(grouped, "weather")
     with pytest.raises(ValueError, match="humidity"):
         plots.scatter(grouped, "hour", colour_by="humidity")
-    plots.scatter(made([[1.0, 2.0], [2.0, 1.0]]), "x0", colour_by="x1")
+    e = made([[1.0, 2.0], [2.0, 1.0]])
+    plots.scatter(e, "x0", colour_by="x1")
+    texts = EntryTexts.of([[None, "Old Town"], [None, None]])
+    cities = replace(e, inputs=torch.tensor([[1.0, 2.0], [torch.nan, 1.0]]).double(), labels=Labels(inputs=texts))
+    with pytest.raises(ValueError, match=naming("x0", "Old Town", 1)):
+        plots.scatter(cities, "x0")
 
 
 @pytest.mark.parametrize("plot", [plots.beeswarm, lambda e: plots.scatter(e, "hour")])

@@ -33,7 +33,10 @@ class RawTable:
 @final
 @dataclass(frozen=True, eq=False)
 class OriginalRows:
-    """Rows in the original columns: numbers, with NaN for entries that are not numbers, and texts for these."""
+    """Rows in the original columns: numbers, with NaN for entries that are not numbers, and texts for these.
+
+    Booleans are numbers, 0 and 1, with texts.
+    """
 
     numbers: Float[Tensor, "b d"]
     texts: EntryTexts

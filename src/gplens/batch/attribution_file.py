@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import gplens
+from gplens.adapters.entries import is_missing
 from gplens.adapters.labels import EntryTexts, Labels
 from gplens.batch.sources import Source
 from gplens.explanation import Explanation, Spread
@@ -136,8 +137,16 @@ def _entries(table: pyarrow.Table, features: Sequence[str]) -> tuple[Tensor, Ent
     """The values of the features as numbers and texts; NaN, and no text, for a column that is not there."""
     numbers, texts = [], []
     for name in features:
-        entries = table[name].to_pylist() if name in table.column_names else [None] * table.num_rows
+        there = name in table.column_names
+        entries = table[name].to_pylist() if there else [None] * table.num_rows
         plain = [float(x) if isinstance(x, bool | int | float) else np.nan for x in entries]
         numbers.append(torch.tensor(plain, dtype=torch.float64))
-        texts.append([None if x is None or isinstance(x, bool | int | float) else str(x) for x in entries])
+        texts.append([_text(x) if there else None for x in entries])
     return torch.stack(numbers, dim=1), EntryTexts.of(texts)
+
+
+def _text(entry: Any) -> str | None:
+    """What is shown of an entry; None if it is its number."""
+    if is_missing(entry):
+        return "missing"
+    return None if isinstance(entry, int | float) and not isinstance(entry, bool) else str(entry)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, final
 
 from gplens.cli.column_settings import columns_of
@@ -27,7 +28,9 @@ class Chosen:
         """The columns to predict from, after a check that all named columns exist."""
         for name in (self.target, *self.drop):
             if name not in names:
-                raise ValueError(f"expected a column of {list(names)}, got {name!r}.")
+                near = get_close_matches(name, names, n=1)
+                remedy = f"write {near[0]!r}" if near else "write one of these"
+                raise ValueError(f"expected a column of {list(names)}, got {name!r}; {remedy}.")
         return [name for name in names if name != self.target and name not in self.drop]
 
     def estimator(self, table: Any) -> tuple[Any, str]:

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from gplens.adapters.encoders import Encoder, OriginalRows
-from gplens.adapters.labels import Labels
+from gplens.adapters.labels import EntryTexts, Labels
 from gplens.explanation.result import Explanation
 
 Blocks = tuple[tuple[int, ...], ...]
+BOOLEANS = (str(False), str(True))
 
 
 def sets_of(blocks: Blocks, groups: Mapping[str, list[int]] | None) -> list[list[int]]:
@@ -37,7 +39,7 @@ def in_columns(
     """
     e, shape = explanation, original.numbers.shape
     blocks = {name: list(block) for name, block in zip(names, encoder.blocks, strict=True)}
-    start = encoder.decode(baselines)
+    start = with_booleans(encoder.decode(baselines), original)
     numbers, codes = start.numbers, start.texts.codes
     if not e.background:
         numbers, codes = numbers.expand(shape), codes.expand(shape)
@@ -49,3 +51,18 @@ def in_columns(
         labels=Labels(e.labels.rows, original.texts, replace(start.texts, codes=codes)),
         provenance=replace(e.provenance, path=encoder.path),
     )
+
+
+def with_booleans(start: OriginalRows, shown: OriginalRows) -> OriginalRows:
+    """The rows `start`, with False and True for 0 and 1 in columns in which all entries of `shown` are booleans.
+
+    An encoder that takes booleans as numbers does not know them from numbers when it decodes a baseline.
+    """
+    truth = torch.tensor([*(word in BOOLEANS for word in shown.texts.words), False])  # the last one is for the code -1
+    given = truth[shown.texts.codes].all(0) & ((start.numbers == 0) | (start.numbers == 1))
+    if not bool(given.any()):
+        return start
+    words = tuple(dict.fromkeys([*start.texts.words, *BOOLEANS]))
+    no, yes = (words.index(word) for word in BOOLEANS)
+    codes = torch.where(given, torch.where(start.numbers == 1, yes, no), start.texts.codes)
+    return OriginalRows(start.numbers, EntryTexts(words, codes))

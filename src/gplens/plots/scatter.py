@@ -81,12 +81,19 @@ def scatter(
 
 
 def _column(e: Attributions, feature: Any) -> int:
-    """The column of a feature that has a value."""
+    """The column of a feature that is a number in each input."""
     if feature not in e.feature_names:
         raise ValueError(f"expected a feature of {list(e.feature_names)}, got {feature!r}.")
     k = e.feature_names.index(feature)
-    if bool(e.inputs[:, k].isnan().any()):
-        raise ValueError(f"expected a feature with a value for each input, got {feature!r}, a group of features.")
+    without = e.inputs[:, k].isnan()
+    if bool(without.any()):
+        row = int(without.int().argmax())
+        text = e.labels.input_text(row, k)
+        got = "a group of features" if text is None else f"which is {text!r} in input {row}"
+        raise ValueError(
+            f"expected a feature that is a number in each input, got {feature!r}, {got}; leave such inputs out, or "
+            "draw gplens.plots.beeswarm(explanation)."
+        )
     return k
 
 

@@ -127,6 +127,20 @@ def test_averages_and_backgrounds_are_taken_of_the_outputs() -> None:
     np.testing.assert_allclose(sample.values, sum(single) / 3, atol=1e-6)
 
 
+def test_booleans_of_a_baseline_are_shown_as_those_of_the_inputs() -> None:
+    """Also where the pipeline takes them as numbers; an average of booleans is a number."""
+    X = TABLE[["a", "city"]].assign(lift=np.arange(40) % 3 == 0)
+    steps = ColumnTransformer([("city", OneHotEncoder(sparse_output=False), ["city"])], remainder="passthrough")
+    last = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None)
+    model = make_pipeline(steps, last).fit(X, response(TABLE))
+    e = gplens.explain(model, X[1:3], baseline=X[:1])
+    assert [(e.labels.input_text(i, 2), e.labels.baseline_text(i, 2)) for i in range(2)] == [("False", "True")] * 2
+    assert (e.inputs[:, 2].tolist(), e.baseline[:, 2].tolist()) == ([0, 0], [1, 1])
+    mean = gplens.explain(model, X[1:3], baseline=gplens.baselines.Mean(X))
+    assert mean.labels.baseline_text(0, 2) is None
+    assert float(mean.baseline[0, 2]) == pytest.approx(14 / 40)
+
+
 def test_texts_survive_a_file(tmp_path: Path) -> None:
     EXPLAINED.save(tmp_path / "explanation")
     loaded = gplens.Explanation.load(tmp_path / "explanation")

@@ -79,6 +79,9 @@ class PipelineEncoder(Encoder):
             host = torch.as_tensor(_dense(self.run(table)))
         compare("number from the steps", ours, host, ROUNDING * (1 + host.abs().max()))
         shown = OriginalRows(*_numbers_and_texts([_shown(entries) for entries in raw.columns]))
+        for k, entries in enumerate(raw.columns):
+            if entries.family == "boolean":
+                shown.numbers[:, k] = torch.as_tensor(entries.values)
         return Table(values, raw.names, raw.vector, raw.backend, raw.row_names), shown
 
     def decode(self, values: Float[Tensor, "b e"]) -> OriginalRows:
