@@ -105,6 +105,22 @@ def test_features_that_share_a_gap_state_less_than_all_of_it_and_more_than_their
     assert float(torch.cat(parts).min()) < MARGIN
 
 
+def test_a_feature_that_moves_alone_has_all_of_the_gap_whatever_its_random_numbers_are() -> None:
+    """Its combinations are as small as its random numbers, and would tell that it has a small part of the gap."""
+    features = 300
+    smallest = int(_directions(features)[1:].abs().amax(0).argmin())
+    for seed in range(6):
+        g = generator(seed)
+        Z, x0, d = normal(g, 12, features), normal(g, 1, features), torch.zeros(3, features).double()
+        Z[:, :smallest], Z[:, smallest + 1 :] = x0[:, :smallest], x0[:, smallest + 1 :]
+        d[:, smallest] = torch.tensor([3.0, 4.0, 5.0])
+        process = Posterior.exact(RBF(torch.ones(features).double()), Z, 2 * normal(g, 12), noise=0.05)
+        for count in (6, 8, 10):
+            sums = whole_sums(question(process), WholeLines(x0, d), count, 1.0, Scratch())
+            true = (sums.values[:, 0, smallest] - (sums.end - sums.start)[:, 0]).abs()
+            assert (true <= sums.error[:, 0] + 1e-12 * sums.end[:, 0].abs()).all(), f"seed {seed}, {count} nodes"
+
+
 def test_growth_is_that_of_errors_of_gauss_with_legendre_polynomials() -> None:
     """The ratios of Gauss's errors for 1 / (x - pole) times P_j, with the pole on the ellipse of radius 2."""
     x, w = legendre.leggauss(12)

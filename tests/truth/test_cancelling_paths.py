@@ -76,3 +76,53 @@ def test_opposite_features(name: str) -> None:
 def test_opposite_features_with_seeds_that_move(name: str) -> None:
     start = fresh_seed()
     assert sum(check_random_model(start + i, name) for i in range(200)) >= 195
+
+
+ROWS = 8
+"""Paths of a model in `check_random_links`."""
+
+
+def check_random_links(seed: int) -> int:
+    """How many paths with an analytic kernel and a probit link converged; their errors are the stated ones at most.
+
+    Where m is zero, E g'(f) = N(0; 0, 1 + v) and E g''(f) = 0, so that the attributions are those of m, weighted.
+    """
+    rng = np.random.default_rng(seed)
+    n, length, variance = int(rng.integers(3, 20)), float(np.exp(rng.uniform(1, 3.3))), float(np.exp(rng.uniform(0, 3)))
+    start, ends = rng.normal(), length * rng.uniform(0.5, 1, ROWS) * rng.choice([-1.0, 1.0], ROWS)
+    middle = start + rng.uniform(-0.2, 1.2, n) * rng.choice(ends, n)
+    z = np.stack([middle, middle], 1) + rng.normal(size=(n, 2)) * rng.uniform(0, 1.4, (n, 1))
+    Z, beta = np.concatenate([z, z[:, ::-1]]), np.concatenate([weights := rng.normal(size=n), -weights])
+    K = variance * np.exp(-((Z[:, None] - Z) ** 2).sum(2) / 2)
+    A = np.linalg.inv(K + variance * 10 ** rng.uniform(-3, 0) * np.eye(2 * n))
+    beta *= 10 * np.sqrt(variance / abs(beta @ K @ beta))
+
+    kernel = kernels.Scale(kernels.RBF(torch.ones(2, dtype=torch.float64)), torch.tensor(variance, dtype=torch.float64))
+    gp = gplens.Posterior.from_arrays(kernel, Z, beta, (A + A.T) / 2)
+    inputs = np.repeat(start + ends[:, None], 2, axis=1)
+    e = gplens.explain(gp, inputs, baseline=[start, start], likelihood=gplens.links.Probit(), tolerance=1e-3)
+    assert e.error is not None
+    assert e.converged is not None
+
+    x, w = np.polynomial.legendre.leggauss(16)
+    t, w = ((np.arange(100)[:, None] + (x + 1) / 2) / 100).ravel(), np.tile(w / 200, 100)
+    for i in e.converged.nonzero()[:, 0].tolist():
+        apart = start + t[:, None, None] * ends[i] - Z
+        k = variance * np.exp(-(apart**2).sum(2) / 2)
+        v = variance - ((k @ A) * k).sum(1)
+        truth = ends[i] * (w / np.sqrt(2 * np.pi * (1 + v))) @ -((k * beta)[..., None] * apart).sum(1)
+        miss, stated = np.abs(e.values[i].numpy() - truth), e.error[i].numpy()
+        assert (miss <= stated + ROUNDING * np.abs(beta).sum()).all(), f"seed {seed}, {i}: {miss}, stated {stated}"
+    return int(e.converged.sum())
+
+
+def test_links_of_opposite_features() -> None:
+    """If analytic kernels were not confirmed (4.9d), each of these seeds would be off by more than it states."""
+    assert sum(check_random_links(seed) for seed in (4, 13, 45, 236, 393, 671)) == 6 * ROWS
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::gplens.ConvergenceWarning")
+def test_links_of_opposite_features_with_seeds_that_move() -> None:
+    start = fresh_seed()
+    assert sum(check_random_links(start + i) for i in range(200)) >= 0.98 * 200 * ROWS

@@ -57,10 +57,8 @@ class OnPanels:
             again = self._refined(integrand.take(missed.nonzero()[:, 0]), finer, panels[missed])
             sums = sums.replaced(missed, again)
             converged, missed = _judge(integrand, sums, tolerance)
-        if not integrand.smooth:
-            sums, confirmed = self._confirmed(integrand, sums, converged, panels, tolerance)
-            converged = converged & confirmed
-        converged = converged & (integrand.length <= max(self.reach, LONGEST) * self.most)
+        sums, confirmed = self._confirmed(integrand, sums, sums.uninformed & converged, panels, tolerance)
+        converged = converged & confirmed & (integrand.length <= max(self.reach, LONGEST) * self.most)
         limit = integrand.allowed_error(sums.values, tolerance)
         gap = (sums.values.sum(2) - integrand.change).abs() - integrand.gap_floor  # the features' errors add up to it
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit
@@ -73,12 +71,11 @@ class OnPanels:
         self,
         integrand: Integrand,
         sums: PathSums,
-        converged: Bool[Tensor, " b"],
+        doubtful: Bool[Tensor, " b"],
         panels: Int[Tensor, " b"],
         tolerance: float,
     ) -> tuple[PathSums, Bool[Tensor, " b"]]:
         """Integrate paths on which errors of features cancel in their sum once more, until two results agree (4.9d)."""
-        doubtful = sums.uninformed & converged
         for _ in range(RESTARTS):
             rows = doubtful.nonzero()[:, 0]
             if not len(rows):

@@ -29,6 +29,10 @@ class Stretched(SingleTaskGP):
         return super().posterior(self.factor * X, *args, **kwargs)
 
 
+def elsewhere(self: Any, X: Any, *args: Any, posterior: Any = SingleTaskGP.posterior, **kwargs: Any) -> Any:
+    return posterior(self, 1.001 * X, *args, **kwargs)
+
+
 def single(kind: type[SingleTaskGP] = SingleTaskGP) -> Any:
     kernel = MaternKernel(nu=1.5)
     kernel.lengthscale = 0.02
@@ -46,6 +50,11 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any, pytest.MonkeyPatch], 
         single,
         lambda model, patch: setattr(model.input_transform, "transform_on_eval", False),
         "Normalize.transform_on_eval",
+    ),
+    "method of all models": (
+        single,
+        lambda model, patch: patch.setattr(SingleTaskGP, "posterior", elsewhere),
+        "its own prediction",
     ),
     "number of a class": (
         lambda: single(Stretched),

@@ -12,7 +12,8 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.means import ConstantMean
 from gpytorch.models import ExactGP
-from gpytorch.variational import UnwhitenedVariationalStrategy
+from gpytorch.models.exact_prediction_strategies import DefaultPredictionStrategy
+from gpytorch.variational import CholeskyVariationalDistribution, UnwhitenedVariationalStrategy, VariationalStrategy
 from gpytorch_models import Exact, Sparse
 from torch import Tensor
 
@@ -74,6 +75,16 @@ def doubled(self: Any, *args: Any, call: Any = ExactGP.__call__, **kwargs: Any) 
     return f if self.training else MultivariateNormal(2 * f.mean, f.lazy_covariance_matrix)
 
 
+def patch_means(patch: Patch, kind: type) -> None:
+    """A class whose `forward` has twice the mean."""
+
+    def forward(self: Any, *args: Any, call: Any = kind.forward, **kwargs: Any) -> MultivariateNormal:
+        f = call(self, *args, **kwargs)
+        return MultivariateNormal(2 * f.mean, f.lazy_covariance_matrix)
+
+    patch.setattr(kind, "forward", forward)
+
+
 CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any, Patch], None], str]] = {
     "number of a kernel": (exact, lambda model, patch: setattr(model.covar_module, "nu", 2.5), "MaternKernel.nu"),
     "number, sparse": (sparse, lambda model, patch: setattr(model.covar_module, "nu", 2.5), "MaternKernel.nu"),
@@ -95,6 +106,21 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any, Patch], None], str]] 
         "its own prediction",
     ),
     "all exact models": (exact, lambda model, patch: patch.setattr(ExactGP, "__call__", doubled), "its own prediction"),
+    "all exact predictions": (
+        exact,
+        lambda model, patch: patch.setattr(
+            DefaultPredictionStrategy,
+            "exact_predictive_mean",
+            lambda self, *args, mean=DefaultPredictionStrategy.exact_predictive_mean: 2 * mean(self, *args),
+        ),
+        "its own prediction",
+    ),
+    "all strategies": (sparse, lambda model, patch: patch_means(patch, VariationalStrategy), "its own prediction"),
+    "all q(u)": (
+        sparse,
+        lambda model, patch: patch_means(patch, CholeskyVariationalDistribution),
+        "its own prediction",
+    ),
 }
 
 

@@ -28,6 +28,11 @@ class Scaled(GaussianProcessRegressor):
         return (self.factor * y[0], y[1]) if isinstance(y, tuple) else self.factor * y
 
 
+def halved(self: Any, X: Any, predict: Any = GaussianProcessRegressor.predict, **options: Any) -> Any:
+    m, std = predict(self, X, **options)
+    return 0.5 * m, std
+
+
 def fixed(kernel: Kernel) -> Kernel:
     """Fixed parameters are not in theta."""
     return ConstantKernel(1.0, "fixed") * kernel
@@ -60,6 +65,11 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any, pytest.MonkeyPatch], 
         regressor,
         lambda model, patch: setattr(model, "predict", lambda X, return_std=False: (X[:, 0], X[:, 0])),
         "predict",
+    ),
+    "method of all models": (
+        regressor,
+        lambda model, patch: patch.setattr(GaussianProcessRegressor, "predict", halved),
+        "its own prediction",
     ),
     "function of a step": (pipeline, lambda model, patch: setattr(model[1], "func", np.array), "FunctionTransformer"),
     "number of a class": (

@@ -5,11 +5,14 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from operator import is_
+from types import MappingProxyType
 from typing import Any, final
 
 import torch
 from gpytorch import settings
-from gpytorch.models import ApproximateGP
+from gpytorch.models import ApproximateGP, exact_prediction_strategies
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import Module
@@ -43,6 +46,8 @@ HINT = (
 PRIOR = "the host's tensors are those of an earlier comparison; its prior is the one that was read at {} points"
 NEAR = 0.5
 """The support 1 - v/k from which on a point is near the data, so that its prediction depends on the kernel."""
+STRATEGIES = [kind for kind in vars(exact_prediction_strategies).values() if isinstance(kind, type)]
+"""The classes that compute predictions of exact models, which are no modules."""
 AT_ONCE = 2e5
 """Products of differences, b n^2 d, up to which GPyTorch evaluates the kernel of n inducing points and the points
 compared in less time than it takes to keep track of a matrix that is evaluated later."""
@@ -53,7 +58,7 @@ class Snapshot:
     """The learned tensors of a fitted module when it was read, and factorisations that the host has computed since.
 
     GPyTorch caches its factorisations between predictions. Those of a comparison are kept here, not in the user's
-    model, and serve the next comparison as long as all tensors, and all numbers in attributes, are the same. The prior
+    model, and serve the next comparison as long as all tensors, numbers and classes are the same. The prior
     at the points, and at support points beside them, is computed anew, which reveals any other change. Nothing is kept
     for a kernel that calls the model's own code, or if q(u) or the noise comes from the user's code: such code may
     change, which only a new factorisation reveals.
@@ -64,7 +69,8 @@ class Snapshot:
         with undisturbed(module) as parts:  # models of BoTorch transform their training data in evaluation mode
             self.tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module).items()}
             self.in_order = [tensor.detach().clone() for tensor in _tensors(module, parts)]
-            self.attributes = attributes_of_libraries(module, parts)
+            self.attributes, self.classes = attributes_of_libraries(module, parts), classes_of(parts)
+            self.of_classes = class_attributes(self.classes)
             self.dtypes, self.reference = [tensor.dtype for tensor in self.in_order], reference(module)
         self.numbers: list[Any] = []
         self.caches: list[dict[str, Any]] = []
@@ -89,13 +95,27 @@ class Snapshot:
             check_attributes(type(module).__name__, self.attributes, attributes_of_libraries(module, parts))
             numbers = numbers_of(parts, self.reference.dtype)
             compared = self.keeps and same and numbers == self.numbers and are_of_libraries(beside_prior(parts))
+            of_classes = class_attributes(self.classes)
+            compared = (
+                compared and len(of_classes) == len(self.of_classes) and all(map(is_, of_classes, self.of_classes))
+            )
             if compared:
                 for part, caches in zip(parts, self.caches, strict=True):
                     for name, cache in caches.items():
                         part.__dict__[name] = cache.copy() if type(cache) is dict else copy(cache)
             yield self.reference if same else reference(module), compared
-            self.numbers = numbers
+            self.numbers, self.of_classes = numbers, of_classes
             self.caches = [{name: part.__dict__[name] for name in CACHES if name in part.__dict__} for part in parts]
+
+
+def classes_of(parts: list[Module]) -> list[type]:
+    """All classes that predictions are computed with."""
+    return [*({kind for part in parts for kind in type(part).__mro__} - {object}), *STRATEGIES]
+
+
+def class_attributes(kinds: list[type]) -> list[Any]:
+    """All attributes of classes, one of which may be patched: the values, in loops of C."""
+    return list(chain.from_iterable(map(MappingProxyType.values, map(vars, kinds))))
 
 
 def _training_data(module: Any) -> dict[str, Tensor]:

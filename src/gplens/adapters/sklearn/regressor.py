@@ -26,6 +26,8 @@ from gplens.processes.process import Marginals, Process
 
 SUPPORT = 4
 """Support points at which the live kernel is compared beside the points of a call, which may be far from all data."""
+PREDICT = GaussianProcessRegressor.predict
+"""As it was when this module was imported: a library may be patched later."""
 AGREEMENT = 1e-8
 """Difference between two evaluations of one kernel, relative to its scale; rounding leaves some 1e-13."""
 
@@ -86,7 +88,7 @@ class LiveRegressor:
         self.predictions = beside_support(process, partial(_compare_live, model, prior, scale))
 
     def __call__(self, points: Float[Tensor, "k d"], at: Marginals) -> tuple[str, ...]:
-        overridden = type(self.model).predict is not GaussianProcessRegressor.predict or "predict" in vars(self.model)
+        overridden = type(self.model).predict is not PREDICT or "predict" in vars(self.model)
         if self.compared and not overridden and self._has_kernel(points):
             return (f"the host's numbers are those of an earlier comparison; so is its kernel at {len(points)} points",)
         notes = self.predictions(points, at)
