@@ -20,8 +20,8 @@ from gplens.links import Affine, Exp, Identity, Probit, Softmax
 from gplens.paths.integrand import Question
 from gplens.paths.many_features import _directions, sums_of_many_features
 from gplens.paths.path_psi import NodeWeights
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, path_rule
-from gplens.paths.whole_paths import GROWTH, MARGIN, WholeLines, WholePaths, first_sizes, next_sizes, whole_sums
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, next_sizes, path_rule
+from gplens.paths.whole_paths import GROWTH, MARGIN, WholeLines, WholePaths, first_sizes, whole_sums
 from gplens.rules import GaussLegendre
 
 

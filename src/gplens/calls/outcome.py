@@ -27,7 +27,7 @@ from gplens.paths.integrand import Question, Rule
 from gplens.paths.path_psi import NodeValues
 from gplens.paths.prior_part import Integrate
 from gplens.paths.sampling import attribute_by_sampling
-from gplens.processes.process import Marginals, Process
+from gplens.processes.process import Marginals, Process, support_of
 from gplens.uncertainty.across_rows import draw_across_rows
 from gplens.uncertainty.asked_spreads import asked_spread
 from gplens.uncertainty.requests import Samples, Uncertainty
@@ -189,15 +189,24 @@ def support_at_places(
     """
     if question.switches is not None:
         baselines = question.switches.held(baselines, x[:, None])
+    if marginals is not None and len(x) == len(baselines) == baselines.shape[1] == 1:
+        return _support_of_one_path(question.process, x, baselines[0], marginals)
     s = min(baselines.shape[1], PATHS)
     rows, members = _spaced(len(x), max(1, PATHS // s)), _spaced(baselines.shape[1], s)
     starts, ends = (baselines if len(baselines) == 1 else baselines[rows])[:, members], x[rows][:, None]
     if marginals is not None and len(x) > 1 and len(baselines) == baselines.shape[1] == 1:
         return _support_from_shared_baseline(question.process, ends[:, 0], starts[0], marginals)
     places = torch.stack(torch.broadcast_tensors(ends, starts, (starts + ends) / 2))
-    one_path = len(x) == baselines.shape[1] == 1
-    support = question.process.support_along(Line.at(places.flatten(0, 2)), marginals if one_path else None)
+    support = question.process.support_along(Line.at(places.flatten(0, 2)))
     return None if support is None else support.amin((1, 2)).unflatten(0, places.shape[:3]).mean(2).T[:, [1, 2, 0]]
+
+
+def _support_of_one_path(
+    process: Process, x: Float[Tensor, "1 d"], x0: Float[Tensor, "1 d"], marginals: Marginals
+) -> Float[Tensor, "1 3"] | None:
+    """The same for a single path, whose marginals are known at its end, its beginning and half-way."""
+    prior = process.prior_variance(torch.cat([x, x0, (x + x0) / 2]))
+    return None if prior is None else support_of(prior, marginals.v[:, :, 0]).amin(1).roll(-1)[None]
 
 
 def _support_from_shared_baseline(

@@ -61,10 +61,12 @@ class Adaptive(Rule):
         whole = integrand.whole_paths(tolerance, self.reach)
         if whole is None:
             return OnPanels(self.reach, self.panels).integrate(integrand, tolerance)
-        limit = integrand.allowed_error(whole.values, tolerance)
-        missed = (whole.worst > limit).any(1)
+        limit = integrand.allowed_error(whole.values, tolerance) if whole.limit is None else whole.limit
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit[..., None]
         error = torch.maximum(whole.error, smallest * (whole.error > 0))
+        if whole.limit is not None:
+            return Integral(whole.values, error, whole.nodes, ~whole.uninformed, whole.error)
+        missed = (whole.worst > limit).any(1)
         integral = Integral(whole.values, error, whole.nodes, ~missed, whole.error)
         if not bool(missed.any()):
             return integral

@@ -196,12 +196,12 @@ class PathGradient(TargetGradient):
             return None
         paths = WholePaths(self.question, self.x0, self.directions, tolerance, self.scratch, self._targets)
         whole = paths.run(self.length, reach)
-        if bool(whole.tried.all()):
+        if whole.limit is not None or bool(whole.tried.all()):
             self._targets = whole.end, whole.start
-        if not bool(whole.tried.any()):
+        elif not bool(whole.tried.any()):
             return None
         error = whole.error[..., None] * (whole.values != 0)
-        return PathSums(whole.values, error, whole.error, whole.nodes, torch.zeros_like(whole.tried))
+        return PathSums(whole.values, error, whole.error, whole.nodes, torch.zeros_like(whole.settled), whole.limit)
 
     def panel_sums(self, panels: Panels, count: int, tolerance: float, kept: KeptNodes | None) -> PanelSums:
         """The integrals over panels (4.1), in which a steep link is integrated on pieces (4.10)."""

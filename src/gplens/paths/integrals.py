@@ -21,6 +21,8 @@ class PathSums:
     nodes: Int[Tensor, " b"]
     uninformed: Bool[Tensor, " b"]
     """Paths on which the errors of features cancel, so that attributions add up however large the errors are."""
+    limit: Float[Tensor, "b o"] | None = None
+    """The errors that are allowed, if no path has a larger one; else None."""
 
     def replaced(self, rows: Bool[Tensor, " b"], again: "PathSums") -> "PathSums":
         """With some paths done again. Numbers of nodes add up."""

@@ -120,10 +120,11 @@ class PathPsi:
 def path_psi(question: Question, marginals: Marginals, count: int, finer: float, ends: int) -> PathPsi:
     """Psi on as many nodes as each path needs; those with equally many are evaluated together."""
     rule = path_rule(count, count, ends)
-    steps = steepness(question.expectation, marginals, rule.t[: count + min(ends, 1)])
+    steps = steepness(question.expectation, marginals, rule.gaps)
     if steps is None:
         return _sums(question.expectation.jet(marginals, question.outputs), rule)
-    index = torch.bucketize((finer * (FEWEST + PER_SLOPE * steps)).clamp_(min=count), as_numbers(PSI_SIZES))
+    wanted = steps.mul_(finer * PER_SLOPE).add_(finer * FEWEST).clamp_(min=count)
+    index = torch.bucketize(wanted, as_numbers(PSI_SIZES))
     least, most = (int(extreme) for extreme in index.aminmax())
     if most < len(PSI_SIZES):
         return _on_nodes(question, marginals, count, index, least, most, ends)
@@ -147,15 +148,18 @@ def _on_nodes(
     return _by_size(question, marginals, rules, groups)
 
 
-def steepness(expectation: Expectation, marginals: Marginals, t: Float[Tensor, " q"]) -> Float[Tensor, " e"] | None:
-    """The fastest change of m and v along a path, in units of the resolution of psi; None if it does not matter."""
+def steepness(expectation: Expectation, marginals: Marginals, gaps: Float[Tensor, " _"]) -> Float[Tensor, " e"] | None:
+    """The fastest change of m and v along a path, in units of the resolution of psi; None if it does not matter.
+
+    `gaps` are the distances between the nodes that are looked at, which are the first ones.
+    """
     resolution = expectation.resolution(marginals)
     if resolution is None:
         return None
-    q = t.shape[0]
+    q = gaps.shape[0] + 1
     near = torch.minimum(resolution[..., 1:q], resolution[..., : q - 1])
     m, v = (part[..., :q].diff(dim=2).abs_() for part in (marginals.m, marginals.v))
-    steps = m.addcdiv_(v, near, value=0.5).div_(near * t.diff())
+    steps = m.addcdiv_(v, near, value=0.5).div_(near.mul_(gaps))
     return steps.nan_to_num_(nan=0.0).amax((1, 2))
 
 

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.polynomial import legendre
 from torch import Tensor
 
@@ -22,6 +22,11 @@ about 1.5 are better for small tables than smaller ones, and as good for large o
 
 PSI_SIZES = (12, 15, 18, 22, 27, 33, 40, 49, 60, 75, 92)
 """Numbers of nodes of psi, which is evaluated at all nodes of all paths at once, so that sets cost less."""
+
+AGAIN = (2, 4, 5)
+"""Indices in SIZES of the rules for paths that missed: these are few, so that the sets are few rather than small."""
+LEAST, MOST = 1.25, 2.5
+"""The next attempt at a path has at least so many times the nodes; panels are better than more than the most."""
 
 
 @cache
@@ -43,6 +48,8 @@ class PathRule:
     """The nodes of the latent functions."""
     count: int
     """How many of them are Gauss's."""
+    gaps: Float[Tensor, " _"]
+    """Distances between Gauss's nodes, and to the first end."""
     s: Float[Tensor, " p"]
     """The nodes of psi."""
     ends: int
@@ -71,9 +78,11 @@ def path_rule(count: int, psi: int, ends: int) -> PathRule:
     slopes = np.stack([legendre.legval(y, legendre.legder(np.eye(MOMENTS)[j])) * u for j in range(MOMENTS)])
     between = np.zeros((count + ends, psi + ends))
     between[:count, :psi], between[count:, psi:] = M.T, np.eye(ends)
+    t = torch.as_tensor(np.concatenate([(x + 1) / 2, END[:ends]]))
     return PathRule(
-        torch.as_tensor(np.concatenate([(x + 1) / 2, END[:ends]])),
+        t,
         count,
+        t[: count + min(ends, 1)].diff(),
         torch.as_tensor(np.concatenate([(y + 1) / 2, END[:ends]])),
         ends,
         torch.as_tensor(between),
@@ -81,3 +90,14 @@ def path_rule(count: int, psi: int, ends: int) -> PathRule:
         torch.as_tensor(np.pad(P.T, ((0, 0), (0, ends)))[None]),
         torch.as_tensor(np.pad(slopes, ((0, 0), (0, ends)))),
     )
+
+
+def next_sizes(
+    size: Int[Tensor, " b"], error: Float[Tensor, "b o"], allowed: Float[Tensor, "b o"]
+) -> Int[Tensor, " b"]:
+    """The index in SIZES of the next rule, if the error of the last one falls geometrically with its nodes."""
+    more = torch.where(error > allowed, torch.log(allowed) / torch.log(error.clamp(max=0.5)), 0.0).amax(1)
+    more = torch.where(more <= MOST, more.clamp(min=LEAST), torch.inf)
+    count = torch.tensor(SIZES, dtype=error.dtype)[size] * more
+    sizes = [SIZES[index] for index in AGAIN]
+    return size.new_tensor([*AGAIN, len(SIZES)])[torch.bucketize(count, count.new_tensor(sizes))]

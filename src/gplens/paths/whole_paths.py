@@ -5,29 +5,25 @@ from math import log10
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gplens.lines.line import Line, Scratch
 from gplens.paths.integrand import Question, Targets
 from gplens.paths.many_features import sums_of_many_features
 from gplens.paths.path_psi import NodeWeights, PathPsi, path_psi
-from gplens.paths.path_rules import LAST, MOMENTS, SIZES, as_numbers, path_rule
+from gplens.paths.path_rules import LAST, MOMENTS, SIZES, as_numbers, next_sizes, path_rule
 from gplens.processes.process import Marginals, numbers_on_a_line, rows_in_a_block
 
 ATTEMPTS = 3
 """Rules that are tried before a path is cut into panels."""
 FINER = 1.5
 """The nodes of psi in each attempt, in units of those in the one before."""
-AGAIN = (2, 4, 5)
-"""Indices in SIZES of the rules for paths that missed: these are few, so that the sets are few rather than small."""
 FIRST, PER_LENGTH = {True: 5.5, False: 1.5}, {True: 3.0, False: 10.0}
 """Nodes of a path of length zero, and for each lengthscale, by whether the kernels are analytic, at a tolerance of
 1e-6: they suffice for three of four rows. Recipe: scripts/path_nodes.py"""
 FIXED = 0.4
 """The part of these nodes that every tolerance needs; the rest grows with the number of digits."""
-LEAST, MOST = 1.25, 2.5
-"""The next attempt at a path has at least so many times the nodes; panels are better than more than the most."""
 MARGIN = 5.0
 """Safety factor on the largest gap. Recipe: scripts/path_nodes.py"""
 CANCEL = 5.0
@@ -110,33 +106,57 @@ class WholePaths:
         self.question, self.x0, self.d, self.tolerance, self.scratch = question, x0, d, tolerance, scratch
         self.targets = targets
         self.shared = x0.shape[0] == 1
-        rows, outputs = d.shape[0] - self.shared, len(question.outputs)
-        self.values = d.new_empty(rows, outputs, d.shape[1])
-        self.error, self.end, self.start = (d.new_full((rows, outputs), torch.inf) for _ in range(3))
-        self.nodes = torch.zeros(rows, dtype=torch.long)
-        self.settled = torch.zeros(rows, dtype=torch.bool)
-        self.tried = torch.zeros(rows, dtype=torch.bool)
+        self.rows = d.shape[0] - self.shared
+        self.limit: Tensor | None = None
+        """The errors that are allowed, if one rule sufficed for all paths."""
 
     def run(self, length: Float[Tensor, " b"], reach: float) -> "WholePaths":
         """Try all paths but those for which panels of at most `reach` lengthscales are better."""
         size = first_sizes(length, self.tolerance, reach, smooth=self.question.process.smooth)
-        pending = (size < len(SIZES)).nonzero()[:, 0]
-        for attempt in range(ATTEMPTS):
-            pending = self._attempt(size, pending, FINER**attempt)
+        pending = self._together(size)
+        for attempt in range(0 if pending is None else 1, ATTEMPTS):
+            if pending is None:
+                pending = self._with_room(size)
             if not pending.shape[0]:
                 break
+            pending = self._attempt(size, pending, FINER**attempt)
         return self
 
+    def _together(self, size: Int[Tensor, " b"]) -> Int[Tensor, " m"] | None:
+        """The first attempt at all paths, if one rule is that of all of them, and fits into a block; else None."""
+        first = int(size[0]) if self.rows else len(SIZES)
+        if first == len(SIZES) or (self.rows > 1 and bool((size != first).any())):
+            return None
+        if self.rows > self._lines_of_a_block(SIZES[first]):
+            return None
+        sums = whole_sums(self.question, self._lines(slice(None), SIZES[first]), SIZES[first], 1.0, self.scratch)
+        self.values, self.error, self.end, self.start = sums.values, sums.error, sums.end, sums.start
+        self.nodes, allowed = torch.full((self.rows,), SIZES[first]), self._allowed(slice(None))
+        self.settled = (self.error <= allowed).all(1)
+        if bool(self.settled.all()):
+            self.limit = allowed
+            return self.nodes[:0]
+        self.start, self.tried = self.start.clone(), torch.ones_like(self.settled)
+        return self._next(size, (~self.settled).nonzero()[:, 0])
+
+    def _with_room(self, size: Int[Tensor, " b"]) -> Int[Tensor, " k"]:
+        """Room for the results of all paths; the paths that have a rule."""
+        rows, outputs = self.rows, len(self.question.outputs)
+        self.values = self.d.new_empty(rows, outputs, self.d.shape[1])
+        self.error, self.end, self.start = (self.d.new_full((rows, outputs), torch.inf) for _ in range(3))
+        self.nodes = torch.zeros(rows, dtype=torch.long)
+        self.settled, self.tried = torch.zeros(2, rows, dtype=torch.bool)
+        return (size < len(SIZES)).nonzero()[:, 0]
+
     def _attempt(self, size: Int[Tensor, " b"], pending: Int[Tensor, " k"], finer: float) -> Int[Tensor, " m"]:
-        """One rule for each pending path; write the sizes of the next ones, and return the paths that have one."""
+        """One rule for each pending path; return the paths that have a next one."""
         sizes = size[pending]
-        indices = sizes.unique().tolist()
-        if len(indices) == 1 and pending.shape[0] == self.nodes.shape[0] <= self._lines_of_a_block(SIZES[indices[0]]):
-            self._evaluate(slice(None), SIZES[indices[0]], finer)
-        else:
-            for index in indices:
-                self._evaluate(pending[sizes == index], SIZES[index], finer)
-        missed = pending[~self.settled[pending]]
+        for index in sizes.unique().tolist():
+            self._evaluate(pending[sizes == index], SIZES[index], finer)
+        return self._next(size, pending[~self.settled[pending]])
+
+    def _next(self, size: Int[Tensor, " b"], missed: Int[Tensor, " k"]) -> Int[Tensor, " m"]:
+        """Write the sizes of the next rules of paths that missed, and return those of them that have one."""
         if not missed.shape[0]:
             return missed
         unit = self._largest(missed).amax(1, keepdim=True)
@@ -147,10 +167,11 @@ class WholePaths:
         channels = (MOMENTS + LAST) * len(self.question.outputs)
         return rows_in_a_block(numbers_on_a_line(self.question.process, count + 1, channels))
 
-    def _evaluate(self, rows: Rows, count: int, finer: float) -> None:
-        blocks = (rows,) if isinstance(rows, slice) else rows.split(self._lines_of_a_block(count))
-        for block in blocks:
-            self._keep(block, whole_sums(self.question, self._lines(block, count), count, finer, self.scratch))
+    def _evaluate(self, rows: Int[Tensor, " k"], count: int, finer: float) -> None:
+        for block in rows.split(self._lines_of_a_block(count)):
+            sums = whole_sums(self.question, self._lines(block, count), count, finer, self.scratch)
+            self.values[block], self.error[block], self.end[block] = sums.values, sums.error, sums.end
+            self.start[block] = sums.start
         self.nodes[rows] += count
         self.tried[rows] = True
         self.settled[rows] = (self.error[rows] <= self._allowed(rows)).all(1)
@@ -160,19 +181,12 @@ class WholePaths:
         targets = self.targets
         alone = targets is None and self.shared
         if isinstance(block, slice):
-            last = alone and self.nodes.shape[0] > count
+            last = alone and self.rows > count
             return WholeLines(self.x0, self.d if last or not self.shared else self.d[:-1], last, targets)
         last = alone and block.shape[0] > count
         d = self.d[torch.cat([block, block.new_tensor([-1])]) if last else block]
         targets = None if targets is None else (targets[0][block], targets[1][block])
         return WholeLines(self.x0 if self.shared else self.x0[block], d, last, targets)
-
-    def _keep(self, rows: Rows, sums: WholeSums) -> None:
-        if isinstance(rows, slice):
-            self.values, self.error, self.end, self.start = sums.values, sums.error, sums.end, sums.start.clone()
-            return
-        self.values[rows], self.error[rows], self.end[rows] = sums.values, sums.error, sums.end
-        self.start[rows] = sums.start
 
     def _largest(self, rows: Rows) -> Float[Tensor, "k o"]:
         """(4.8)."""
@@ -180,10 +194,6 @@ class WholePaths:
 
     def _allowed(self, rows: Rows) -> Float[Tensor, "k o"]:
         return self.tolerance * self._largest(rows) + self.question.expectation.floor
-
-    def missed(self) -> Bool[Tensor, " b"]:
-        """The paths that are left for panels."""
-        return ~self.settled
 
 
 def first_sizes(length: Float[Tensor, " b"], tolerance: float, reach: float, *, smooth: bool) -> Int[Tensor, " b"]:
@@ -194,17 +204,6 @@ def first_sizes(length: Float[Tensor, " b"], tolerance: float, reach: float, *, 
     digits = -log10(tolerance) / 6
     wanted = (FIRST[smooth] + PER_LENGTH[smooth] * length) * (FIXED + (1 - FIXED) * digits)
     return torch.bucketize(wanted, as_numbers(SIZES)).masked_fill_(wanted < (9 / reach) * length, len(SIZES))
-
-
-def next_sizes(
-    size: Int[Tensor, " b"], error: Float[Tensor, "b o"], allowed: Float[Tensor, "b o"]
-) -> Int[Tensor, " b"]:
-    """The index in SIZES of the next rule, if the error of the last one falls geometrically with its nodes."""
-    more = torch.where(error > allowed, torch.log(allowed) / torch.log(error.clamp(max=0.5)), 0.0).amax(1)
-    more = torch.where(more <= MOST, more.clamp(min=LEAST), torch.inf)
-    count = torch.tensor(SIZES, dtype=error.dtype)[size] * more
-    sizes = [SIZES[index] for index in AGAIN]
-    return size.new_tensor([*AGAIN, len(SIZES)])[torch.bucketize(count, count.new_tensor(sizes))]
 
 
 def whole_sums(question: Question, lines: WholeLines, count: int, finer: float, scratch: Scratch) -> WholeSums:

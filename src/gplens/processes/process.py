@@ -161,7 +161,7 @@ class Process(ABC):
         if prior is None:
             return None
         k, v = prior.unflatten(0, line.t.shape).mT, (self.along(line) if at is None else at).v
-        return 1 - v / k if bool((k > 0).all()) else torch.where(k > 0, 1 - v / torch.where(k > 0, k, 1.0), 1.0)
+        return support_of(k, v)
 
     def sources(self) -> "Sources | None":
         """The independent latent functions of which the outputs are mixes; None if the outputs are independent."""
@@ -188,6 +188,11 @@ class Process(ABC):
         weights = (each, None) if of_means else (torch.zeros_like(each), each)
         form = self.along(Line.at(X)).pull_back(*weights)
         return form.evaluate(X.new_empty(X.shape[0], self.latents, X.shape[1]))
+
+
+def support_of(k: Float[Tensor, "*any"], v: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """1 - v/k, and 1 where k = 0  (1.15)."""
+    return 1 - v / k if bool((k > 0).all()) else torch.where(k > 0, 1 - v / torch.where(k > 0, k, 1.0), 1.0)
 
 
 def rows_in_a_block(numbers: int) -> int:

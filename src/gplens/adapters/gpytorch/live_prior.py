@@ -7,6 +7,7 @@ compared together with support points at which the kernel varies.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import torch
@@ -66,7 +67,7 @@ class LivePrior:
         x = points.cpu()
         if self.map is not None:
             x = self.map(x)
-            if not _near(module.transform_inputs(points).cpu()[None], x[None], 1.0):
+            if not _near(module.transform_inputs(points).cpu()[None], x[None], _size(x[None]), 1.0):
                 return False
         every = torch.cat([x, self.support.pairs, self._beside(x, at)])
         with settings.lazily_evaluate_kernels(False), settings.debug(False):
@@ -79,20 +80,31 @@ class LivePrior:
             return False
         if covariance.shape not in (k.shape, k[:1].shape, k[0].shape):
             return False
-        return _near(covariance, k, 0.0) and _near(mean, mu, 1.0)
+        sizes = self.sizes or (_size(k), _size(mu))
+        return _near(covariance, k, sizes[0], 0.0) and _near(mean, mu, sizes[1], 1.0)
+
+    @cached_property
+    def sizes(self) -> tuple[list[float], list[float]] | None:
+        """The largest covariance and mean of each latent function, if they are the same at all points."""
+        if self.radial is None:
+            return None
+        variance, mean = self.radial.variance / self.scale**2, (self.radial.mean - self.shift) / self.scale
+        return variance.tolist(), mean.abs().tolist()
 
     def _beside(self, x: Float[Tensor, "k d"], at: Marginals) -> Float[Tensor, "s d"]:
         """Support points beside some of the points, by k at them if the marginals have it."""
         at = at.base if isinstance(at, MixMarginals | TransformedMarginals) else at
         if not isinstance(at, RadialMarginals):
             return self.support.beside(x)
-        chosen = range(0, len(x), -(-len(x) // SUPPORT))
-        latents = [i % len(self.support.posteriors) for i in range(len(chosen))]
+        step, posteriors = -(-len(x) // SUPPORT), self.support.posteriors
+        if len(posteriors) == 1:
+            k = at.jet.profile[0, ::step, 0]
+            return posteriors[0].Z[(k - 0.5 * at.posteriors.variance).abs_().argmin(1)]
+        chosen = range(0, len(x), step)
+        latents = [i % len(posteriors) for i in range(len(chosen))]
         k = at.jet.profile[latents, list(chosen), 0] / at.posteriors.variance[latents, None]
-        nearest = (k - 0.5).abs_().argmin(1)
-        if len(self.support.posteriors) == 1:
-            return self.support.posteriors[0].Z[nearest]
-        return torch.stack([self.support.posteriors[i].Z[j] for i, j in zip(latents, nearest.tolist(), strict=True)])
+        nearest = (k - 0.5).abs_().argmin(1).tolist()
+        return torch.stack([posteriors[i].Z[j] for i, j in zip(latents, nearest, strict=True)])
 
     def _kernels(self, X: Float[Tensor, "k d"]) -> Float[Tensor, "c k k"]:
         """k(x_i, x_j) of each latent function."""
@@ -112,9 +124,15 @@ class LivePrior:
         return torch.stack([mu(X) for posterior in self.support.posteriors for mu in posterior.means])
 
 
-def _near(host: Float[Tensor, "*any"], ours: Float[Tensor, "c *k"], unit: float) -> bool:
+def _size(ours: Float[Tensor, "c *k"]) -> list[float]:
+    """The largest number of each latent function."""
+    return ours.abs().flatten(1).amax(1).tolist()
+
+
+def _near(host: Float[Tensor, "*any"], ours: Float[Tensor, "c *k"], size: list[float], unit: float) -> bool:
     """Whether both are equal up to rounding, at the scale of each latent function."""
+    off = (host - ours).abs_()
     if len(ours) == 1:
-        return bool((host - ours).abs_().max() <= AGREEMENT * (unit + ours.abs().max()))
-    size, off = (tensor.abs().flatten(1).amax(1) for tensor in (ours, host - ours))
-    return bool((off <= AGREEMENT * (unit + size)).all())
+        return float(off.max()) <= AGREEMENT * (unit + size[0])
+    worst = off.flatten(1).amax(1).tolist()
+    return all(error <= AGREEMENT * (unit + largest) for error, largest in zip(worst, size, strict=True))
