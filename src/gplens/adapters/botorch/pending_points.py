@@ -59,8 +59,8 @@ def _set_pending(acquisition: Any, own: Float[Tensor, "p d"] | None, earlier: Fl
     """`own` have all columns; `earlier` may lack those that are fixed, as candidates may."""
     if isinstance(acquisition, FixedFeatureAcquisitionFunction):
         if earlier.shape[1] == acquisition.d:
-            selector, free = torch.tensor(acquisition._selector), acquisition.d - acquisition.values.shape[-1]
-            earlier = earlier[:, selector < free]
+            values: Any = acquisition.values
+            earlier = earlier[:, torch.tensor(acquisition._selector) < acquisition.d - values.shape[-1]]
         _set_pending(acquisition.acq_func, own, acquisition._construct_X_full(earlier))
         return
     acquisition.set_X_pending(earlier if own is None else torch.cat([own, earlier]))
