@@ -28,11 +28,11 @@ def with_pending(acquisition: Any, earlier: Float[Tensor, "i d"]) -> Any:
             f"expected an acquisition function that can have pending points, got {type(acquisition).__name__}, whose "
             "ProximalAcquisitionFunction is one of single candidates; explain each of them by gplens.explain."
         )
-    copied, own = deepcopy(acquisition, _shared(acquisition)), pending_points(acquisition)
+    copied, pending = deepcopy(acquisition, _shared(acquisition)), pending_points(acquisition)
     for part in _hypervolumes_of_others(copied):
         _forget_pending(part)
     if len(earlier):
-        _set_pending(copied, own, earlier.to(reference(acquisition)))
+        _set_pending(copied, pending, earlier.to(reference(acquisition)))
     return copied
 
 
@@ -55,15 +55,15 @@ def _inner(acquisition: Any) -> Any:
     return acquisition.raw_acqf if isinstance(acquisition, PenalizedAcquisitionFunction) else None
 
 
-def _set_pending(acquisition: Any, own: Float[Tensor, "p d"] | None, earlier: Float[Tensor, "i e"]) -> None:
-    """`own` have all columns; `earlier` may lack those that are fixed, as candidates may."""
+def _set_pending(acquisition: Any, pending: Float[Tensor, "p d"] | None, earlier: Float[Tensor, "i e"]) -> None:
+    """`pending` have all columns; `earlier` may lack those that are fixed, as candidates may."""
     if isinstance(acquisition, FixedFeatureAcquisitionFunction):
         if earlier.shape[1] == acquisition.d:
             values: Any = acquisition.values
             earlier = earlier[:, torch.tensor(acquisition._selector) < acquisition.d - values.shape[-1]]
-        _set_pending(acquisition.acq_func, own, acquisition._construct_X_full(earlier))
+        _set_pending(acquisition.acq_func, pending, acquisition._construct_X_full(earlier))
         return
-    acquisition.set_X_pending(earlier if own is None else torch.cat([own, earlier]))
+    acquisition.set_X_pending(earlier if pending is None else torch.cat([pending, earlier]))
 
 
 def _hypervolumes_of_others(acquisition: Any) -> list[Any]:
