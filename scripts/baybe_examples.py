@@ -3,11 +3,12 @@
     python scripts/baybe_examples.py CHECKOUT [folder/example.py ...]
 
 CHECKOUT is a clone of BayBE at the tag of the version that is installed. Its examples also need
-`pip install -c constraints.txt "baybe[examples]"`. They run in a copy, with fewer iterations, as in BayBE's own CI
-(SMOKE_TEST). Of campaigns that differ in nothing but their seed, the last one is explained: `explain()`, by
-`from_campaign`, `from_surrogate` and `from_recommender`, and all kinds of plots, in both representations, and the
-acquisition function. The last lines count them and print the largest gap of a sum, relative to the largest
-attribution, or to 1e-9 of the prediction where all experiments are the same.
+`pip install -c constraints.txt "baybe[chem,insights,onnx,simulation]" "ngboost<1" fpsample openpyxl seaborn streamlit`:
+BayBE's extra `examples` without `polars`, of which it takes older versions than the one in constraints.txt. They run in
+a copy, with fewer iterations, as in BayBE's own CI (SMOKE_TEST). Of campaigns that differ in nothing but their seed,
+the last one is explained: `explain()`, by `from_campaign`, `from_surrogate` and `from_recommender`, and all kinds of
+plots, in both representations, and the acquisition function. The last lines count them and print the largest gap of a
+sum, relative to the largest attribution, or to 1e-9 of the prediction where all experiments are the same.
 """
 
 import argparse

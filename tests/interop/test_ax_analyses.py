@@ -121,6 +121,10 @@ def test_figures_have_a_bar_and_a_whisker_for_each_parameter(client: Client) -> 
     assert len(bars.x) == len(bars.error_x.array) == 5
     assert ends.x[1] - ends.x[0] == pytest.approx(sum(bars.x))
     assert "Plotly" in card._repr_html_()
+    assert "Whiskers" in card.subtitle
+    (without,) = client.compute_analyses([AttributionAnalysis(uncertainty=None)], display=False)
+    assert without.get_figure().data[0].error_x.array is None
+    assert "Whiskers" not in without.subtitle
 
 
 @pytest.mark.slow

@@ -27,8 +27,9 @@ class AcquisitionAnalysis(Analysis):
     """`client.compute_analyses([AcquisitionAnalysis()])`: a card for each arm without data.
 
     The bars of a card add up to the difference of the acquisition value from that at the baseline. The function is made
-    as the generator makes it for its next arm: its samples are others than those that chose the arm. There are no error
-    bars, since an acquisition value is a number of the posterior; AttributionAnalysis has those of the metric.
+    as the generator makes it for its next arm: its samples are others than those that chose the arm, and arms that wait
+    for data are not pending. There are no error bars, since an acquisition value is a number of the posterior;
+    AttributionAnalysis has those of the metric.
 
     Args:
         arm_names: the arms; those without data if None, or, if all have data, those of the latest trial.

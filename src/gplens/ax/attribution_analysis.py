@@ -81,7 +81,8 @@ class AttributionAnalysis(Analysis):
             f"Why {metric} is predicted to be {float(prediction):.4g} for arm {name}"
             for prediction, name in zip(explanation.prediction, arms.explained, strict=True)
         ]
-        subtitle = f"How far each parameter moves the prediction away from {reference}. Whiskers: 95 % intervals."
+        whiskers = "" if explanation.spread is None else " Whiskers: 95 % intervals."
+        subtitle = f"How far each parameter moves the prediction away from {reference}.{whiskers}"
         return arm_cards(type(self).__name__, f"Attributions of {metric}", titles, subtitle, explanation, metric)
 
     def _explain(self, adapter: TorchAdapter, metric: str, arms: Arms) -> tuple[Explanation, str]:

@@ -148,7 +148,8 @@ class Insight:
         """The explanation of the acquisition function at candidates, relative to the best measurement.
 
         `explanation.channels` has the parts that come from a better mean and from a larger variance. The acquisition
-        function is a new one, whose samples differ from those of the one that `recommend` optimised.
+        function is a new one, whose samples differ from those of the one that `recommend` optimised. Candidates that
+        were recommended together are explained as if each had been recommended alone.
 
         Args:
             candidates: experiments, such as what `campaign.recommend` returned.

@@ -111,7 +111,8 @@ def explain_acquisition(
 ) -> Explanation:
     """The explanation of the acquisition function of a strategy at candidates, relative to a baseline.
 
-    `explanation.channels` has the parts that come from a better mean and from a larger variance.
+    `explanation.channels` has the parts that come from a better mean and from a larger variance. Candidates that were
+    asked for together are explained as if each had been asked for alone.
 
     Args:
         strategy: a fitted strategy.

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from gplens.adapters.tables import read_table
 from gplens.explain import explain
 from gplens.explanation.result import Explanation
@@ -26,8 +23,8 @@ def explain_batch(
     From the second candidate on a is no function of the posterior at x_i alone, and its gradients come from autograd.
 
     Args:
-        acquisition: an acquisition function of BoTorch with `set_X_pending`, which analytic ones refuse. Its own
-            pending points stay before the candidates, and are the only ones again afterwards.
+        acquisition: an acquisition function of BoTorch with `set_X_pending`, which analytic ones refuse. Candidates
+            join the pending points that it has, in a copy: the acquisition function itself is not changed.
         candidates: (q, d), in the order in which they were chosen.
         baseline, tolerance, feature_names: as for `gplens.explain`.
 
@@ -35,7 +32,8 @@ def explain_batch(
         An Explanation for each candidate, in their order.
 
     Raises:
-        ValueError, TypeError: as `gplens.explain`; the acquisition function has its own pending points again.
+        TypeError: if it is no acquisition function of BoTorch.
+        ValueError: as `gplens.explain`, or for several candidates of a ProximalAcquisitionFunction.
 
     Example:
         >>> from botorch.acquisition import qUpperConfidenceBound
@@ -47,21 +45,14 @@ def explain_batch(
         >>> first.channels is not None, second.channels is None
         (True, True)
     """
+    if not hasattr(acquisition, "set_X_pending"):
+        raise TypeError(
+            f"expected an acquisition function of BoTorch, got {type(acquisition).__name__}; pass a model to "
+            "gplens.explain, which explains all rows of X."
+        )
+    from gplens.adapters.botorch.pending_points import with_pending
+
     table = read_table(candidates, "candidates")
-    names = table.feature_names(feature_names, None)
-    x, pending = table.values, getattr(acquisition, "X_pending", None)
-    explanations = []
-    try:
-        for i in range(len(x)):
-            if i:
-                acquisition.set_X_pending(_joined(pending, x[:i]))
-            options: dict[str, Any] = {"baseline": baseline, "tolerance": tolerance, "feature_names": names}
-            explanations.append(explain(acquisition, x[i : i + 1], **options))
-    finally:
-        if len(x) > 1:
-            acquisition.set_X_pending(pending)
-    return tuple(explanations)
-
-
-def _joined(pending: Tensor | None, earlier: Tensor) -> Tensor:
-    return earlier if pending is None else torch.cat([pending, earlier.to(pending)])
+    names, x = table.feature_names(feature_names, None), table.values
+    options: dict[str, Any] = {"baseline": baseline, "tolerance": tolerance, "feature_names": names}
+    return tuple(explain(with_pending(acquisition, x[:i]), x[i : i + 1], **options) for i in range(len(x)))

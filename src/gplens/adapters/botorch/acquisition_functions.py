@@ -55,7 +55,10 @@ def _(acquisition: AcquisitionFunction, points: Float[Tensor, "k d"] | None) -> 
         latents = _latents(reading)
     except ValueError as cause:
         return read_values(acquisition, x, reading.process, f"its model has no posterior as a whole: {cause}")
-    expectation = _expectation(acquisition, recognised, reading, latents)
+    logarithmic = _logarithmic(reading, latents)
+    if recognised.smallest is None and any(logarithmic):
+        return read_values(acquisition, x, reading.process, "its outcome transform makes its samples exponentials")
+    expectation = _expectation(acquisition, recognised, latents, logarithmic)
     return _of_posterior(acquisition, reading, expectation)
 
 
@@ -89,14 +92,17 @@ def _latents(reading: Reading) -> Int[Tensor, "o s"]:
     return torch.stack(rows)
 
 
-def _expectation(
-    acquisition: Any, recognised: Recognised, reading: Reading, latents: Int[Tensor, "o s"]
-) -> Acquisition:
+def _logarithmic(reading: Reading, latents: Int[Tensor, "o s"]) -> tuple[bool, ...]:
+    """Whether the latent function is the logarithm of each outcome."""
     assert reading.likelihood is not None
     response = reading.likelihood.response
     assert isinstance(response, ExpectedLink)
-    links = [response.links[i if len(response.links) > 1 else 0] for i in latents[:, 0].tolist()]
-    logarithmic = tuple(link == Exp() for link in links)
+    return tuple(response.links[i if len(response.links) > 1 else 0] == Exp() for i in latents[:, 0].tolist())
+
+
+def _expectation(
+    acquisition: Any, recognised: Recognised, latents: Int[Tensor, "o s"], logarithmic: tuple[bool, ...]
+) -> Acquisition:
     if recognised.smallest is None:
         smallest, outcome = TINY, TINY
     else:

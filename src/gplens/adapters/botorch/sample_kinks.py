@@ -107,7 +107,7 @@ def _cells(acquisition: Any, x: Float[Tensor, "k d"]) -> Levels | None:
     return Levels(functions, (*_graded(each, float(tau)), graded_thresholds(float(tau))))
 
 
-def _graded(each: tuple[Float[Tensor, " m"], ...], tau: float) -> tuple[Float[Tensor, " k"], ...]:
+def _graded(each: tuple[Float[Tensor, " _"], ...], tau: float) -> tuple[Float[Tensor, " _"], ...]:
     """The thresholds, and others at both sides of each where its bend fades; as they are if these are too many."""
     grades = tau * 4.0 ** torch.arange(GRADES, dtype=torch.float64)
     around = torch.cat([-grades.flip(0), grades.new_zeros(1), grades])
