@@ -1,6 +1,7 @@
 """The interface between the tables that a model was fitted to and the inputs of its Gaussian process."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gplens.adapters.entries import Entries
+from gplens.adapters.entries import Entries, is_missing
 from gplens.adapters.labels import EntryTexts
 from gplens.adapters.tables import Table, frame_of, row_names_of
 from gplens.adapters.typed_columns import of_objects, of_series
@@ -88,10 +89,18 @@ class Encoder(ABC):
         """The row in which every column has the given number. Raises a ValueError if a column does not hold numbers."""
 
 
-def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors: bool = False) -> RawTable:
+def read_raw(
+    X: Any,
+    what: str,
+    *,
+    names: tuple[str, ...] | None = None,
+    vectors: bool = False,
+    left_out: Collection[str] = (),
+) -> RawTable:
     """Read a frame, an array, nested lists, or, with `vectors`, one row as a vector, Series or dictionary.
 
-    `names` are the names of the columns if X has none.
+    `names` are the names of the columns if X has none. Columns that are `left_out` of the model may hold anything: what
+    cannot be read is kept as texts.
 
     Raises:
         ValueError: for another shape, or a column of entries other than numbers, texts, booleans, dates or times.
@@ -100,7 +109,8 @@ def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors
     if frame is not None:
         column_names = tuple(str(name) for name in frame.columns)
         columns = tuple(
-            of_series(series, name) for series, name in zip(frame.iter_columns(), column_names, strict=True)
+            _read_column(of_series, series, name, left_out)
+            for series, name in zip(frame.iter_columns(), column_names, strict=True)
         )
         return RawTable(columns, column_names, len(frame), False, frame.implementation.value, row_names_of(frame))
     labels = _labels_of(X) if vectors else None
@@ -116,8 +126,18 @@ def read_raw(X: Any, what: str, *, names: tuple[str, ...] | None = None, vectors
         raise ValueError(
             f"expected {what} with {len(column_names)} columns, {list(column_names)}, got {array.shape[1]}."
         )
-    columns = tuple(_column(array[:, k], name) for k, name in enumerate(column_names))
+    columns = tuple(_read_column(_column, array[:, k], name, left_out) for k, name in enumerate(column_names))
     return RawTable(columns, labels, len(array), vector)
+
+
+def _read_column(read: Callable[[Any, str], Entries], values: Any, name: str, left_out: Collection[str]) -> Entries:
+    try:
+        return read(values, name)
+    except ValueError:
+        if name not in left_out:
+            raise
+        texts = [None if is_missing(value) else str(value) for value in values]
+        return Entries(name, "text", np.array(texts, dtype=object))
 
 
 def _labels_of(X: Any) -> tuple[str, ...] | None:
@@ -151,4 +171,6 @@ def _column(values: NDArray[Any], name: str) -> Entries:
     if values.dtype.kind == "M":
         moments = values.astype("datetime64[us]")
         return Entries(name, "datetime", np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6))
+    if values.dtype.kind == "m":
+        return Entries(name, "duration", values / np.timedelta64(1, "s"))
     return of_objects(values.tolist(), name)

@@ -122,7 +122,7 @@ def text_of(family: str, value: float) -> str:
         return {"date": f"{at.date()}", "datetime": f"{at.date()} {moment}", "time": moment}[family]
     if family == "duration":
         return str(timedelta(seconds=value))
-    return f"{int(value)}" if abs(value) < 1e15 and value == round(value) else f"{value!r}"
+    return f"{int(value)}" if abs(value) < 2**53 and value == round(value) else f"{value!r}"
 
 
 def is_missing(value: Any) -> bool:

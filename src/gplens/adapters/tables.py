@@ -105,8 +105,12 @@ def row_names_of(frame: Any) -> tuple[int | str, ...] | None:
 
 
 def _frame_numbers(frame: Any, what: str) -> Float[Tensor, "b d"]:
+    import narwhals
+
     columns = []
     for column in frame.iter_columns():
+        if column.dtype in (narwhals.Int128, narwhals.UInt128):  # numpy has no whole numbers of 128 bits
+            column = column.cast(narwhals.Float64)
         try:
             columns.append(_float64(column.to_numpy()))
         except (TypeError, ValueError) as cause:

@@ -51,13 +51,25 @@ def of_objects(values: Sequence[Any], name: str, kind: str = "object") -> Entrie
         )
     if family == "text":
         return Entries(name, family, np.array([None if v is None else str(v) for v in values], dtype=object))
-    zones = {str(v.tzinfo) for v in values if isinstance(v, datetime) and v.tzinfo is not None}
+    zones = {v.tzinfo and str(v.tzinfo) for v in values if isinstance(v, datetime)}
     if len(zones) > 1:
-        raise ValueError(
-            f"expected one time zone in column {name!r}, got {sorted(zones)}; convert the column to one of them."
-        )
+        listed = sorted(zone or "no time zone" for zone in zones)
+        raise ValueError(f"expected one time zone in column {name!r}, got {listed}; convert the column to one of them.")
     zone = zones.pop() if zones else None
-    return Entries(name, family, np.array([number_of(value) for value in values], dtype=np.float64), zone)
+    return Entries(name, family, np.array(_numbers(values, name), dtype=np.float64), zone)
+
+
+def _numbers(values: Sequence[Any], name: str) -> list[float]:
+    numbers = list[float]()
+    for row, value in enumerate(values):
+        try:
+            numbers.append(number_of(value))
+        except OverflowError:
+            raise ValueError(
+                f"expected numbers of at most 1.8e308 in column {name!r}, got a whole number of "
+                f"{int(value).bit_length()} bits in row {row}; convert the column, or leave it out."
+            ) from None
+    return numbers
 
 
 def _floats(values: Iterable[Any]) -> NDArray[np.float64]:

@@ -10,6 +10,8 @@ import numpy as np
 from gplens.adapters.entries import Entries, text_of
 from gplens.columns.kind import Column, Kind, Numbers, Texts
 
+WIDEST = 2.0**53
+"""Whole numbers from here on are rounded in float64, so that different ones may be equal."""
 LISTED = 3
 """The most categories of an average that are listed, those with the largest shares."""
 MISSING = "missing"
@@ -48,6 +50,14 @@ def labels_of(entries: Entries) -> list[str | None]:
     """The entries as texts; None for a missing one."""
     if entries.family == "text":
         return list(entries.values)
+    wide = np.abs(entries.values) >= WIDEST
+    if bool(wide.any()):
+        row = int(wide.argmax())
+        raise ValueError(
+            f"expected texts, or whole numbers below {WIDEST:.0f}, as categories in column {entries.name!r}, got "
+            f"{entries.values[row]:.16g} in row {row}, from where on different numbers are rounded to the same one; "
+            "convert the column to texts."
+        )
     return [None if np.isnan(value) else text_of(entries.family, float(value)) for value in entries.values]
 
 

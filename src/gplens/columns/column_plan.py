@@ -13,6 +13,7 @@ from gplens.adapters.encoders import Encoder, OriginalRows, RawTable, read_raw
 from gplens.adapters.entries import Entries
 from gplens.adapters.labels import EntryTexts
 from gplens.adapters.tables import Table
+from gplens.columns.category import DroppedColumn
 from gplens.columns.kind import Column
 from gplens.columns.number import Number
 from gplens.columns.scalar import ScalarColumn
@@ -98,7 +99,12 @@ class ColumnPlan(Encoder):
 
     def raw(self, X: Any, what: str, *, vectors: bool = False) -> RawTable:
         """A user's table, with the names of the training table."""
-        return self.aligned(read_raw(X, what, names=self.names, vectors=vectors), what)
+        return self.aligned(read_raw(X, what, names=self.names, vectors=vectors, left_out=self.left_out), what)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The columns without inputs that may hold anything."""
+        return frozenset(column.name for column in self.columns if isinstance(column, DroppedColumn))
 
     def aligned(self, raw: RawTable, what: str) -> RawTable:
         """A table with the names of the training table, after a check that it has the same columns."""

@@ -20,6 +20,8 @@ SEVERAL = 20
 """A column of texts with more categories than this raises a warning if most of them are numbers."""
 FEWEST = 20
 """The smallest number of rows at which row numbers are looked for."""
+SEPARATED = re.compile(r".*[,.$€£%].*", re.DOTALL)
+"""Texts that are hardly codes if they are numbers: 1,250 and $5."""
 AMOUNT = re.compile(r"[-+]?[$€£]? ?[-+]?\d[\d,. ]*([eE][-+]?\d+)? ?[%$€£]?", re.ASCII)
 """Texts that are numbers, with separators, currencies or per cent."""
 ROW_NUMBER = re.compile(r"(.*[_ .-])?id|.*[a-z]Id|[A-Z]*I[dD]|index|row|Unnamed: \d+", re.ASCII)
@@ -38,15 +40,25 @@ def check_texts(columns: Sequence[Entries]) -> None:
             f"columns={{{left_out}}} (gplens fit: --drop), "
             "or keep a column as categories with Category()."
         )
-    mixed = [entries for entries in columns if _mostly_numbers(entries)]
-    for entries in mixed:
-        other = next(text for text in entries.values if text is not None and not AMOUNT.fullmatch(text))
-        warnings.warn(
-            f"column {entries.name!r} is read as {len(_different(entries))} categories, although most of its texts are "
-            f"numbers; {other!r} is not. If it stands for a missing entry, read the table with it as missing: in "
-            f"pandas, na_values=[{other!r}].",
-            stacklevel=5,
+    for entries in columns:
+        if _mostly_numbers(entries):
+            count, advice = len(_different(entries)), _numbers_as_texts(entries)
+            warnings.warn(f"column {entries.name!r} is read as {count} categories, although {advice}", stacklevel=5)
+
+
+def _numbers_as_texts(entries: Entries) -> str:
+    """Which texts of a column are numbers, and what to do."""
+    other = next((text for text in entries.values if text is not None and not AMOUNT.fullmatch(text)), None)
+    if other is not None:
+        return (
+            f"most of its texts are numbers; {other!r} is not. If it stands for a missing entry, read the table with "
+            f"it as missing: in pandas, na_values=[{other!r}]."
         )
+    shown = entries.shown(int((~entries.missing).argmax()))
+    return (
+        f"all of its texts are numbers, such as {shown!r}. If they are amounts, convert them: in pandas, "
+        "read_csv(..., thousands=',') or decimal=','."
+    )
 
 
 def _different(entries: Entries) -> set[str]:
@@ -59,10 +71,12 @@ def _free(entries: Entries) -> bool:
 
 
 def _mostly_numbers(entries: Entries) -> bool:
+    """Whether most texts are numbers and one is not, or all are, with separators or units that codes do not have."""
     texts = _different(entries)
-    return len(texts) > SEVERAL and len(texts) / 2 < sum(AMOUNT.fullmatch(text) is not None for text in texts) < len(
-        texts
-    )
+    numbers = [text for text in texts if AMOUNT.fullmatch(text)]
+    if len(texts) <= SEVERAL or len(numbers) <= len(texts) / 2:
+        return False
+    return len(numbers) < len(texts) or any(SEPARATED.fullmatch(text) for text in texts)
 
 
 def _contents(entries: Entries) -> str:

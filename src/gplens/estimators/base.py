@@ -117,9 +117,10 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
 
     def _design(self, table: TrainingTable, *, shared: bool = True) -> tuple[Design, Scaling]:
         """The choices of a fit, and the scaling of its inputs."""
-        sharing = table.plan.sharing
-        scaling = scaling_of(self.scaling, table.X, sharing, table.weights)
-        return Design.of(self, sharing, shared=shared), scaling
+        return Design.of(self, table.plan.sharing, shared=shared), self._scaling(table)
+
+    def _scaling(self, table: TrainingTable) -> Scaling:
+        return scaling_of(self.scaling, table.X, table.plan.sharing, table.weights, table.plan.inputs)
 
     def _pose(self, table: TrainingTable) -> Problem:
         """The targets of a table in the units of training, with their likelihood."""
@@ -133,8 +134,7 @@ class GPEstimator(Explaining, SharedParameters, Displayed, WithPage, BaseEstimat
 
     def _finish_fit(self, fit: Fit, table: TrainingTable) -> None:
         """Set the fitted attributes, and warn if the fit was interrupted or a linear model predicts better."""
-        scaling = scaling_of(self.scaling, table.X, table.plan.sharing, table.weights)
-        background = representatives(table.X, scaling, table.weights, fit.summary["seed"])
+        background = representatives(table.X, self._scaling(table), table.weights, fit.summary["seed"])
         self._finish(fit, table.plan, average(table.X, table.weights), background)
         warn_of(fit.summary)
 

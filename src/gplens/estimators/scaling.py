@@ -1,5 +1,6 @@
 """Units: training uses scaled columns; the fitted model is written in the units of the table."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -36,7 +37,7 @@ class Scaling:
         return self.shift + self.scale * Z
 
 
-def columns(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scaling:
+def columns(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights, names: Sequence[str]) -> Scaling:
     """Each column to mean zero and deviation one; a constant column is only centred.
 
     Inputs that share a scale, such as those of the categories of a column, have variances that add up to one.
@@ -49,7 +50,7 @@ def columns(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scal
     if bool(narrow.any()):
         k = int(narrow.nonzero()[0])
         raise ValueError(
-            f"expected columns whose spread is at least {NARROWEST:g} of their mean, got column {k} with mean "
+            f"expected columns whose spread is at least {NARROWEST:g} of their mean, got {names[k]!r} with mean "
             f"{float(shift[k]):.6g} and spread {float(scale[k]):.2g}; subtract an offset from it, or leave it out."
         )
     return Scaling(shift, torch.where(constant, 1.0, scale))
@@ -64,7 +65,7 @@ def _constant(X: Float[Tensor, "n d"]) -> Bool[Tensor, " d"]:
     return (X[0] == X).all(0)
 
 
-def table(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scaling:
+def table(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights, names: Sequence[str]) -> Scaling:
     """All columns by one number, for columns that share a unit, such as pixels."""
     shift = average(X, weights)
     squares = (X - shift).square()
@@ -72,7 +73,7 @@ def table(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scalin
     return Scaling(shift, torch.where(scale > 0, scale, 1.0).expand_as(shift))
 
 
-def none(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scaling:
+def none(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights, names: Sequence[str]) -> Scaling:
     """Columns as they are."""
     return Scaling(torch.zeros_like(X[0]), torch.ones_like(X[0]))
 
@@ -80,11 +81,11 @@ def none(X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights) -> Scaling
 SCALINGS = {"columns": columns, "table": table, "none": none}
 
 
-def scaling_of(name: Any, X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights = None) -> Scaling:
-    """The scaling of this name for inputs, sets of which share a scale."""
+def scaling_of(name: Any, X: Float[Tensor, "n d"], sharing: Sharing, weights: Weights, names: Sequence[str]) -> Scaling:
+    """The scaling of this name for inputs, sets of which share a scale; `names` are theirs, for errors."""
     if not isinstance(name, str) or name not in SCALINGS:
         raise ValueError(f"scaling must be one of {sorted(SCALINGS)}, got scaling={name!r}.")
-    return SCALINGS[name](X, sharing, weights)
+    return SCALINGS[name](X, sharing, weights, names)
 
 
 @torch.no_grad()

@@ -1,6 +1,7 @@
 """Checks of the tables and targets that users pass to `fit` and `predict`, as scikit-learn expects them."""
 
 import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from gplens.adapters.encoders import RawTable, read_raw
 from gplens.adapters.entries import Entries, is_missing
 from gplens.adapters.tables import frame_of
+from gplens.columns.category import Drop
 from gplens.columns.column_plan import ColumnPlan
 from gplens.columns.doubts import warn_of_columns
 from gplens.columns.planning import plan_columns
@@ -60,9 +62,10 @@ def read_training(estimator: Any, X: Any, y: Any, sample_weight: Any, *, numeric
 
 def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> RawTable:
     """A table with the number and names of columns that the estimator knows, or, with `reset`, learns."""
+    check_unmasked(X, "X")
     if frame_of(X, "X") is not None or holds_texts(X):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
-        raw = read_raw(X, "X", names=_names(estimator))
+        raw = read_raw(X, "X", names=_names(estimator), left_out=_left_out(estimator, reset=reset))
         if raw.rows == 0:
             raise ValueError(f"expected X with at least one row, got {raw.rows} rows and {len(raw.columns)} columns.")
         return raw
@@ -76,10 +79,28 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(str(name) for name in names)
 
 
+def _left_out(estimator: Any, *, reset: bool) -> Collection[str]:
+    """The names of columns that are not in the model; before there is a plan, those with the kind `Drop()`."""
+    if not reset:
+        return estimator.columns_.left_out
+    chosen = estimator.columns if isinstance(estimator.columns, Mapping) else {}
+    named = _names(estimator) is not None
+    return {str(key) if named else f"x{key}" for key, kind in chosen.items() if isinstance(kind, Drop)}
+
+
+def check_unmasked(X: Any, what: str) -> None:
+    """Refuse arrays of numpy some of whose entries are masked, which would count as if they were not."""
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"expected {what} without masked entries, got {int(np.ma.count_masked(X))} that are masked; fill them: "
+            f"missing numbers of X are NaN, {what}.filled(numpy.nan)."
+        )
+
+
 def holds_texts(X: Any) -> bool:
-    """Whether an array or nested lists hold texts, dates or missing values beside numbers."""
+    """Whether an array or nested lists hold texts, dates, durations or missing values beside numbers."""
     kind = getattr(getattr(X, "dtype", None), "kind", "")
-    if kind in "UTM" and kind:
+    if kind in "UTMm" and kind:
         return True
     if kind == "O":
         return any(not isinstance(entry, int | float | np.number | dict) for entry in np.asarray(X).flat)
@@ -91,6 +112,7 @@ def check_target(y: Any, *, numeric: bool) -> None:
     """Refuse targets that are missing or infinite, and texts where numbers are needed; name the first row."""
     if y is None or isinstance(y, str):
         return
+    check_unmasked(y, "y")
     values = np.asarray(y)
     if numeric and values.dtype.kind in "UO":
         row = next((row for row, value in enumerate(values.ravel()) if isinstance(value, str)), None)

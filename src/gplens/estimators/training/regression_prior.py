@@ -18,8 +18,6 @@ almost linear have long ones, and noise must not pass for a rough function."""
 COST, WELL = 1.0, 8**-0.5
 """The most nats that a column with little effect costs, and the ratio of its lengthscale to the common one, in
 logarithms, that costs two fifths of it."""
-VARIANCE = 5.0
-"""Prior deviation of the logarithm of the variance of the function."""
 NOISE, SPREAD = 0.2, 1.5
 """Prior median of the noise variance, for targets of variance one, and deviation of its logarithm."""
 LARGEST, SILENT = 1e3, 1e-6
@@ -28,14 +26,13 @@ their ratio, predictions lose the digits that attributions and their error bars 
 
 
 def log_prior(at: Hyperparameters, structure: Structure) -> Float[Tensor, ""]:
-    """The log density of lengthscales, variance and noise, up to a constant  (6.18)."""
+    """The log density of lengthscales and noise, up to a constant; the logarithm of the variance is uniform  (6.18)."""
     assert at.log_noise is not None
     common, apart = _common_and_apart(at, structure)
     squares = apart.square() / 2
     columns = torch.where(apart > 0, COST * torch.expm1(-squares / WELL**2), -squares).sum()
     width = torch.where(common > 0, LONG, SHORT)
-    function = (common / width).square().sum() + (at.log_outputscale / VARIANCE).square().sum()
-    return columns - (function + ((at.log_noise - log(NOISE)) / SPREAD).square()) / 2
+    return columns - ((common / width).square().sum() + ((at.log_noise - log(NOISE)) / SPREAD).square()) / 2
 
 
 def widened(at: Hyperparameters, structure: Structure, rows: float) -> Hyperparameters:
