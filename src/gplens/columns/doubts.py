@@ -107,8 +107,8 @@ def warn_of_columns(plan: ColumnPlan, raw: RawTable) -> None:
     constant = [entries.name for entries in used if _is_constant(entries)]
     if constant:
         warnings.warn(
-            f"{len(constant)} of {len(raw.columns)} columns have one value in all {raw.rows} rows, and are not used: "
-            f"{', '.join(map(repr, constant))}.",
+            f"{len(constant)} of {len(raw.columns)} columns have one value in all {raw.rows} rows, from "
+            f"which no model learns: {', '.join(map(repr, constant))}.",
             stacklevel=4,
         )
     numbered = [entries for entries, column in pairs if _is_number(column) and _numbers_the_rows(entries)]

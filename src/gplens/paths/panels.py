@@ -132,7 +132,7 @@ def gain(
     smooth: bool,
     decay: Float[Tensor, "*b"] | None = None,
 ) -> Float[Tensor, "*b"]:
-    """The part of |higher rule - lower rule| that is taken as the error of the higher one (4.9a).
+    """The part of |higher rule - lower rule| that is taken as the error of the higher one (4.9a, 4.9c).
 
     `higher` and `lower` are the gaps of the two sums over features. `possible` is the gap that the lower sum would have
     if the errors of the features were independent. If these errors cancel instead, the gaps say nothing about single

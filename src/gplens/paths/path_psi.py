@@ -60,7 +60,7 @@ class NodeWeights:
     def of_moments(
         by_m: Float[Tensor, "s o c j"], by_v: Float[Tensor, "s o c j"], moments: Float[Tensor, "r j q"]
     ) -> "NodeWeights":
-        """From  int psi P_j dt:  m and v are interpolated from the nodes of a rule with these moments  (4.10)."""
+        """From  int psi P_j dt:  m and v are interpolated from the nodes of a rule with these moments  (4.11)."""
         return NodeWeights(*(part[:, None] @ moments[:, None] for part in (by_m, by_v)))
 
     def sums(self, marginals: Marginals, d: Float[Tensor, "s d"]) -> Float[Tensor, "s r o d"]:

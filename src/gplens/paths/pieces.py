@@ -1,4 +1,4 @@
-"""Steep links, integrated on pieces of a panel from interpolated m and v, without kernels (MATH 4.10)."""
+"""Steep links, integrated on pieces of a panel from interpolated m and v, without kernels (MATH 4.10, 4.11)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -42,7 +42,7 @@ SHARE = 0.1
 @final
 @dataclass(frozen=True, eq=False)
 class PieceSums:
-    """Integrals over the pieces of panels: of psi_m and psi_v times Legendre's polynomials  (4.10)."""
+    """Integrals over the pieces of panels: of psi_m and psi_v times Legendre's polynomials  (4.11)."""
 
     by_m: Float[Tensor, "s o c r"]
     """int psi_m P_j dt."""

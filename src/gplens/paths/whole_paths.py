@@ -35,7 +35,7 @@ SPREAD = 0.2
 kernels are analytic. Recipe: scripts/path_nodes.py --features 60"""
 GROWTH = torch.tensor([1.0, 1.0, 1.5, 2.5], dtype=torch.float64)[:, None]
 """How much larger errors are with P_j for a function that is analytic in Bernstein's ellipse of radius 2: the largest
-coefficient of P_j times the radius to the power of j. For kernels that are not analytic they are of one size."""
+coefficient of P_j times half the radius to the power of j. For kernels that are not analytic they are of one size."""
 SIGNS = torch.tensor([(-1.0) ** j for j in range(MOMENTS)], dtype=torch.float64)[:, None]
 """P_j at the beginning of a path; it is one at its end."""
 
