@@ -13,7 +13,7 @@ from gplens.explanation.sizes import probability_larger, rank_probabilities, ran
 from gplens.lines.units import power_of_two, quotient
 
 Values = Float[Tensor, "b *c d"]
-ASK_FOR_DRAWS = "Pass explain(uncertainty=True) or explain(uncertainty=gplens.Samples(1000, seed=0))."
+ASK_FOR_DRAWS = "Pass explain(uncertainty=gplens.Samples(1000, seed=0)); True has draws for up to five background rows."
 
 
 @final

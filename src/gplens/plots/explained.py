@@ -112,7 +112,7 @@ class Explained:
         if e.inputs.isnan().any() or e.inputs.shape[1] != self.process.features:
             raise ValueError(
                 f"expected an explanation of the {self.process.features} features of the model, got one of "
-                f"{list(e.feature_names)}; pass an explanation without groups, of a model whose columns are not encoded."
+                f"{list(e.feature_names)}; pass an explanation without groups, of columns that are not encoded."
             )
         ends = (
             [(e.inputs, e.prediction)]
