@@ -65,7 +65,7 @@ class Adaptive(Rule):
         smallest = (STATED if integrand.smooth else STATED_OF_ROUGH) * limit[..., None]
         error = torch.maximum(whole.error, smallest * (whole.error > 0))
         if whole.limit is not None:
-            return Integral(whole.values, error, whole.nodes, ~whole.uninformed, whole.error)
+            return Integral(whole.values, error, whole.nodes, torch.ones_like(whole.uninformed), whole.error)
         missed = (whole.worst > limit).any(1)
         integral = Integral(whole.values, error, whole.nodes, ~missed, whole.error)
         if not bool(missed.any()):
